@@ -1,0 +1,59 @@
+# One verb per target; continuous integration runs exactly these.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+ENGINES := .local/engines
+# Two workers suit two cores; WORKERS=0 runs the tests in one process.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+UV_VERSION := 0.13.8
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock test lint format bench engines clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv with the pinned tools and this package, if its inputs changed.
+
+$(STAMP): requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "dynajobs needs Python 3.11 or newer, and $(PYTHON) is not one: set PYTHON, as in 'make setup PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@if $(BIN)/python -m pip install --quiet uv==$(UV_VERSION); then \
+	  installer="$(BIN)/uv pip install --quiet --python $(BIN)/python"; \
+	else \
+	  echo "uv could not be installed; pip does its work, more slowly." >&2; \
+	  installer="$(BIN)/python -m pip install --quiet"; \
+	fi; \
+	$$installer -r requirements-dev.txt && $$installer --no-deps --editable .
+	@touch $@
+
+lock: $(STAMP) ## Pin the newest versions that requirements-dev.in and pyproject.toml allow.
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra cli --no-emit-index-url \
+	  --custom-compile-command "make lock" --output-file requirements-dev.txt requirements-dev.in pyproject.toml
+
+test: setup engines ## Run every test, on every DynamoDB engine this machine can start.
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: setup ## Check style, formatting, types and the template.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/cfn-lint template.yaml
+
+format: setup ## Rewrite the Python files in the project's style.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup engines ## Measure throughput and latency against the local engines.
+	$(BIN)/python -m bench
+
+engines: ## Fetch the DynamoDB engines the tests run against, if this machine can run them.
+	@tests/engines/fetch $(ENGINES)
+
+clean: ## Remove everything that make and the tools created.
+	rm -rf $(VENV) .local .aws-sam build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf layers/dynajobs/dynajobs.egg-info
