@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-ENGINES := .local/engines
 # Two workers suit two cores; WORKERS=0 runs the tests in one process.
 WORKERS ?= 2
 PYTEST_ARGS ?=
@@ -50,8 +49,8 @@ format: setup ## Rewrite the Python files in the project's style.
 bench: setup engines ## Measure throughput and latency against the local engines.
 	$(BIN)/python -m bench
 
-engines: ## Fetch the DynamoDB engines the tests run against, if this machine can run them.
-	@tests/engines/fetch $(ENGINES)
+engines: setup ## Fetch the DynamoDB engines the tests run against, if this machine can run them.
+	@$(BIN)/python -m tests.support.fetch_engines
 
 clean: ## Remove everything that make and the tools created.
 	rm -rf $(VENV) .local .aws-sam build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,96 @@
+"""Fixtures every test may use: a DynamoDB client per engine, and a table name nobody else has."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from moto import mock_aws
+
+from tests.support import engines
+from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
+
+CONCURRENT = [pytest.param(engine.name, marks=pytest.mark.engine) for engine in ENGINES]
+
+
+def pytest_configure() -> None:
+    """No test may see the AWS account of whoever runs it."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ |= {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
+    if missing:
+        terminalreporter.section("missing DynamoDB engines", red=True)
+        for name, why in missing.items():
+            terminalreporter.line(f"{name}: {why}")
+
+
+@pytest.fixture
+def table_name() -> str:
+    """Engines outlive a test, so each test has a table of its own."""
+    return f"test-{uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def _moto_client() -> Any:
+    return engines.plain_session().client("dynamodb")
+
+
+@pytest.fixture
+def moto_client(_moto_client: Any) -> Iterator[Any]:
+    """An empty DynamoDB in this process: quick, and for one thread only."""
+    with mock_aws():
+        yield _moto_client
+
+
+@pytest.fixture(scope="session")
+def dynoxide() -> Iterator[RunningEngine]:
+    yield from running(DYNOXIDE)
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[RunningEngine]:
+    yield from running(DYNAMODB_LOCAL)
+
+
+@pytest.fixture(params=CONCURRENT)
+def concurrent_engine(request: pytest.FixtureRequest) -> RunningEngine:
+    """Each engine that keeps DynamoDB's promises to concurrent callers."""
+    engine: RunningEngine = request.getfixturevalue(request.param.replace("-", "_"))
+    return engine
+
+
+@pytest.fixture
+def concurrent_client(concurrent_engine: RunningEngine) -> Any:
+    return engines.client(concurrent_engine)
+
+
+@pytest.fixture(params=["moto", *CONCURRENT])
+def engine_client(request: pytest.FixtureRequest) -> Any:
+    """A client of every engine, for what must hold on all of them."""
+    if request.param == "moto":
+        return request.getfixturevalue("moto_client")
+    return engines.client(request.getfixturevalue(request.param.replace("-", "_")))
+
+
+def running(engine: Engine) -> Iterator[RunningEngine]:
+    if why := engine.why_missing():
+        sentence = f"{engine.name} is missing: {why}"
+        # Where every engine is expected, a skip would be a silent hole in the suite.
+        if os.environ.get("CI") == "true":
+            pytest.fail(sentence, pytrace=False)
+        pytest.skip(sentence)
+    started = engines.start(engine)
+    yield started
+    started.stop()

@@ -1,0 +1,59 @@
+"""Fetches the DynamoDB engines into .local/engines; a machine that cannot have one is told so by name.
+
+Run by `make engines`. It succeeds without them, so that the other tests run anywhere, except where CI=true.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.support.engines import ENGINES, HOME, Engine
+
+
+def main() -> int:
+    for engine in ENGINES:
+        fetch(engine)
+    missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
+    for name, why in missing.items():
+        print(f"\n*** DynamoDB engine {name} is MISSING: {why}.\n", file=sys.stderr)
+    return 1 if missing and os.environ.get("CI") == "true" else 0
+
+
+def fetch(engine: Engine) -> None:
+    if engine.find_program():
+        return
+    HOME.mkdir(parents=True, exist_ok=True)
+    if why := install(engine):
+        engine.why_not_fetched.write_text(why)
+    else:
+        engine.why_not_fetched.unlink(missing_ok=True)
+
+
+def install(engine: Engine) -> str | None:
+    """Install the engine, whole or not at all; return why it could not be."""
+    npm = shutil.which("npm")
+    if npm is None:
+        return "npm is not installed, so it could not be fetched"
+    print(f"Fetching {engine.name} {engine.version} ...")
+    with tempfile.TemporaryDirectory(dir=HOME) as workshop:
+        options = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        done = subprocess.run(
+            [npm, "install", "--prefix", workshop, *options, engine.npm_package],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.strip().partition("\n")[0]
+            return f"npm could not install {engine.npm_package} ({said})"
+        shutil.rmtree(engine.home, ignore_errors=True)
+        engine.home.mkdir()
+        Path(workshop, "node_modules").rename(engine.home / "node_modules")
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
