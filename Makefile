@@ -34,7 +34,7 @@ lock: $(STAMP) ## Pin the newest versions that requirements-dev.in and pyproject
 	  --custom-compile-command "make lock" --output-file requirements-dev.txt requirements-dev.in pyproject.toml
 
 test: setup engines ## Run every test, on every DynamoDB engine this machine can start.
-	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 lint: setup ## Check style, formatting, types and the template.
 	$(BIN)/ruff check .

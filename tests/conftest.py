@@ -11,7 +11,11 @@ from moto import mock_aws
 from tests.support import engines
 from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
 
-CONCURRENT = [pytest.param(engine.name, marks=pytest.mark.engine) for engine in ENGINES]
+# One worker has all tests of an engine, so that each engine starts once.
+CONCURRENT = [
+    pytest.param(engine.name, marks=[pytest.mark.engine, pytest.mark.xdist_group(engine.name)])
+    for engine in ENGINES
+]
 
 
 def pytest_configure() -> None:

@@ -189,7 +189,9 @@ def client(running: RunningEngine, service: str = "dynamodb", **settings: Any) -
     return plain_session().client(service, endpoint_url=running.endpoint_url, config=config)
 
 
+@functools.cache
 def plain_session() -> Any:
+    """One for all clients: each session reads the service models anew, a quarter of a second."""
     no_profile = {
         "profile": (None, None, None, None),
         "config_file": (None, None, os.devnull, None),
