@@ -1,0 +1,160 @@
+"""Which values are secret, and how data looks once they are masked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+MASK = "•••"
+
+_SECRETS = (
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "token",
+    "auth",
+    "authorization",
+    "bearer",
+    "jwt",
+    "otp",
+    "credential",
+    "cookie",
+    "csrf",
+    "xsrf",
+    "cvv",
+    "cvc",
+    "api key",
+    "access key",
+    "account key",
+    "private key",
+    "signing key",
+    "encryption key",
+    "ssh key",
+    "session id",
+    "session key",
+    "connection string",
+)
+# Deeper data is masked whole: it fails closed, and far below Python's own recursion limit.
+_MAX_DEPTH = 100
+_BOUNDARY = re.compile(
+    r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[a-z])"
+)
+
+
+def mask(value: Any, extra: Collection[str] = ()) -> Any:
+    """A copy of JSON-like data in which the values under secret keys read MASK.
+
+    >>> mask({"user": "u1", "dbPassword": "x", "items": [{"X-Api-Key": 1}]}, extra=["user"])
+    {'user': '•••', 'dbPassword': '•••', 'items': [{'X-Api-Key': '•••'}]}
+    """
+    return _mask(value, _forms(tuple(extra)), _MAX_DEPTH)
+
+
+def is_secret(key: str, extra: Collection[str] = ()) -> bool:
+    """True if the value under this key is to be masked."""
+    return _matches(key, _forms(tuple(extra)))
+
+
+def mask_model(model: Any, extra: Collection[str] = ()) -> Any:
+    """A pydantic model as masked JSON-like data; None where it cannot be dumped safely."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        # Serialisation warnings would print field values to stderr.
+        dumped = mask(model.model_dump(warnings=False), extra)
+        plain = to_jsonable_python(dumped, bytes_mode="base64", inf_nan_mode="strings", fallback=_stand_in)
+        return mask(plain, extra)
+    except Exception:  # noqa: BLE001  a user's own serialiser may raise anything
+        return None
+
+
+def secret_names(model: Any) -> frozenset[str]:
+    """The names (and aliases) of a pydantic model class's secret fields, nested models included.
+
+    A payload that failed validation is plain data: its secret fields can only be told by their names.
+    """
+    found: set[str] = set()
+    seen: set[Any] = set()
+    waiting = [model]
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        for name, field in (getattr(each, "model_fields", None) or {}).items():
+            for kind in _parts(getattr(field, "annotation", None)):
+                if hasattr(kind, "get_secret_value"):
+                    aliases = (getattr(field, "alias", None), getattr(field, "validation_alias", None))
+                    found.update(text for text in (name, *aliases) if isinstance(text, str))
+                elif hasattr(kind, "model_fields"):
+                    waiting.append(kind)
+    return frozenset(found)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    inner = [part for each in getattr(annotation, "__args__", ()) for part in _parts(each)]
+    return [annotation, *inner, getattr(annotation, "__origin__", None)]
+
+
+def _stand_in(value: Any) -> str:
+    # Not repr: an unknown object's repr may spell out the very fields that are to be masked.
+    return MASK if hasattr(value, "get_secret_value") else f"<{type(value).__name__}>"
+
+
+def _mask(value: Any, forms: frozenset[str], depth: int) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if depth == 0 or hasattr(value, "get_secret_value"):
+        return MASK
+    if isinstance(value, Mapping):
+        return {
+            key: MASK if isinstance(key, str) and _matches(key, forms) else _mask(each, forms, depth - 1)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_mask(each, forms, depth - 1) for each in value]
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _matches(key: str, forms: frozenset[str]) -> bool:
+    words = _words(key)
+    longest = max(map(len, forms))
+    for start in range(len(words)):
+        span = ""
+        for word in words[start:]:
+            span += word
+            if len(span) > longest:
+                break
+            if span in forms:
+                return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _forms(extra: tuple[str, ...]) -> frozenset[str]:
+    """Every listed name written as one word, singular and plural: `api key` is also met as `apikeys`."""
+    found: set[str] = set()
+    for name in (*_SECRETS, *extra):
+        word = "".join(_words(name))
+        if not word:
+            continue
+        found |= {word, word + "s"}
+        if word.endswith(("s", "x", "z", "ch", "sh")):
+            found.add(word + "es")
+        if word.endswith("y"):
+            found.add(word[:-1] + "ies")
+        if word.endswith("ies"):
+            found.add(word[:-3] + "y")
+        elif word.endswith("s") and not word.endswith("ss"):
+            found.add(word[:-1])
+    return frozenset(found)
+
+
+def _words(key: str) -> list[str]:
+    return [word.lower() for word in _BOUNDARY.split(key) if word]
