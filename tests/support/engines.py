@@ -182,7 +182,7 @@ def client(running: RunningEngine, service: str = "dynamodb", **settings: Any) -
         retries={"total_max_attempts": 1},
         max_pool_connections=64,
         proxies={},
-        # dynoxide's shard iterators are shorter than the service model allows.
+        # dynoxide names a shard after its table: a short name makes an id that boto3 would refuse.
         parameter_validation=service != "dynamodbstreams",
         **settings,
     )
