@@ -15,7 +15,7 @@ MAX_ERROR = 300
 MAX_LAST_ERROR = 4096
 # So that the class and the start of the message survive whatever else has to go.
 _MAX_MESSAGE = 1024
-_MAX_FRAMES = 20
+_MAX_FRAMES = 30
 _MAX_CHAIN = 10
 _MAX_FIELDS = 20
 _WITHHELD = "•••"
