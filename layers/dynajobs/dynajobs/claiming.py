@@ -1,0 +1,42 @@
+"""What every claimer does alike, poller or worker: the wait after a failure, the telling of a claim."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from dynajobs.backoff import Backoff, BackoffPolicy
+from dynajobs.job import Job, Status
+from dynajobs.telemetry import Telemetry, logger
+
+if TYPE_CHECKING:
+    from dynajobs.queue import JobQueue
+
+
+def backoff_delay(
+    queue: JobQueue, attempts: int, jitter: float, policy: BackoffPolicy | None = None
+) -> timedelta:
+    """The wait after the attempts-th failure; a policy that misbehaves gives way to the default."""
+    settings = queue.settings
+    default = Backoff(settings.base_delay_seconds, settings.max_delay_seconds, settings.jitter)
+    if policy is None or isinstance(policy, Backoff):
+        return (policy or default).delay(attempts, random=jitter)
+    try:
+        delay = policy(attempts)
+        if isinstance(delay, timedelta) and timedelta(0) <= delay <= timedelta(days=366):
+            return delay
+        raise ValueError(f"backoff returned {delay!r}: it must be a timedelta from 0 to 366 days")
+    except Exception as error:  # noqa: BLE001 - the job must not be lost because its backoff is broken
+        logger.warning("backoff ignored", extra={"reason": f"{type(error).__name__}: {error}"})
+        return default.delay(attempts, random=jitter)
+
+
+def report_claim(telemetry: Telemetry, seen: Job, job: Job) -> None:
+    """Tell of a claim, and of the lapsed lease it settled."""
+    if job.runs_closed > seen.runs_closed or (job.status is Status.DEAD_LETTER):
+        telemetry.transition("lease expired", job)
+        telemetry.failure(job, None, message=job.last_error)
+    if not job.status.finished:
+        telemetry.transition("job claimed", job)
+    else:
+        telemetry.transition(f"job {job.status}", job)

@@ -1,0 +1,76 @@
+"""JSON as it is stored: what fits exactly, how it is written, how it is cut."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dynajobs.errors import InvalidJob
+
+_MAX_DEPTH = 200
+
+
+def dump_json(value: Any) -> str:
+    """Compact JSON text; NaN and Infinity are refused."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def load_json(text: str) -> Any:
+    """The value of JSON text; ValueError for anything that is no JSON, NaN and Infinity included."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def cut_text(text: str, most: int) -> str:
+    """The text, or as much of its start as fits into `most` bytes with a mark that says so."""
+    raw = text.encode(errors="replace")
+    if len(raw) <= most:
+        return raw.decode()
+    mark = f"… [truncated, {len(raw)} bytes]"
+    return raw[: most - len(mark.encode())].decode(errors="ignore") + mark
+
+
+def cut_json(value: Any, most: int) -> Any:
+    """The value, or the start of its JSON text with a mark if that has more than `most` bytes."""
+    text = dump_json(value)
+    return value if len(text.encode()) <= most else cut_text(text, most - 2)
+
+
+def exact(value: Any, path: str, depth: int = 0) -> Any:
+    """The value as plain JSON data; `InvalidJob` names the place of anything else."""
+    if depth > _MAX_DEPTH:
+        raise InvalidJob(f"{path[:80]}… is nested deeper than {_MAX_DEPTH} levels")
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise InvalidJob(f"{path} has a lone surrogate: it cannot be written as UTF-8") from None
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidJob(f"{path} is {value}: JSON has no such number")
+        return value
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise InvalidJob(f"{path} has the key {name!r}: JSON keys are strings")
+        return {
+            exact(name, path, depth): exact(inner, f"{path}.{name}", depth + 1)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [exact(inner, f"{path}[{place}]", depth + 1) for place, inner in enumerate(value)]
+    raise InvalidJob(
+        f"{path} is a {type(value).__name__}: JSON cannot hold it; convert it, or pass a BaseModel that does"
+    )

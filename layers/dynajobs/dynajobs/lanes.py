@@ -1,0 +1,124 @@
+"""Walking the live lanes: what can be claimed, in which order, and what is put right on the way."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+
+from dynajobs import keys, lifecycle
+from dynajobs.errors import DynajobsError
+from dynajobs.item import Item, Malformed, Stored, decode, job_key
+from dynajobs.job import Job, Status
+from dynajobs.store import Changed, Store
+from dynajobs.telemetry import Telemetry, logger
+
+FAIR_TURN = 5
+"""Every fifth slot goes to the oldest job of any priority."""
+
+
+@dataclass(slots=True)
+class Turns:
+    """Whose turn it is: by priority, but one slot in five goes to the oldest due job of all."""
+
+    taken: int = 0
+
+    def order(self, lanes: Iterable[Iterable[Stored]]) -> Iterator[Stored]:
+        """The jobs of several priorities, highest first, in the order they get a slot."""
+        waiting = [iter(lane) for lane in lanes]
+        heads = [next(lane, None) for lane in waiting]
+        while live := [place for place, head in enumerate(heads) if head is not None]:
+            self.taken += 1
+            place = live[0]
+            if self.taken % FAIR_TURN == 0:
+                place = min(live, key=lambda each: _age(heads[each]))
+            head = heads[place]
+            assert head is not None
+            yield head
+            heads[place] = next(waiting[place], None)
+
+
+def _age(stored: Stored | None) -> tuple[datetime, str]:
+    assert stored is not None
+    return stored.job.scheduled_for, stored.job.id
+
+
+class Walk:
+    """One pass over the lanes at one moment. Bad items are put right as they are met and never stop it."""
+
+    def __init__(self, store: Store, now: datetime, shards: int, telemetry: Telemetry) -> None:
+        self.store = store
+        self.now = now
+        self.shards = shards
+        self.telemetry = telemetry
+
+    def priority(self, priority: int) -> Iterator[Stored]:
+        """What is live and due by now at one priority, oldest first, leased jobs included."""
+        return self._jobs(priority, keys.DUE_PREFIX, keys.due_until(self.now))
+
+    def claimable(self, priority: int) -> Iterator[Stored]:
+        """What can be claimed now at one priority, oldest first."""
+        return (each for each in self.priority(priority) if lifecycle.claimable(each.job, self.now))
+
+    def sweep(self) -> None:
+        """Items whose key has no sensible time in it never fall due: bury them, or give them their place."""
+        absurd = f"{keys.DUE_PREFIX}{self.now.year + 100:04d}"
+        for priority in keys.PRIORITIES:
+            for _ in self._jobs(priority, absurd, keys.DUE_END):
+                pass
+
+    def _jobs(self, priority: int, low: str, high: str) -> Iterator[Stored]:
+        limit = self.store.settings.poll_limit
+        lanes = [self.store.lane(priority, shard, low, high, limit=limit) for shard in range(self.shards)]
+        items = heapq.merge(*lanes, key=lambda item: item["SK"]["S"]) if len(lanes) > 1 else chain(*lanes)
+        for item in items:
+            if found := self._understood(item):
+                yield found
+
+    def _understood(self, item: Item) -> Stored | None:
+        """The job of an item that is where it should be; anything else is put right first."""
+        try:
+            job = decode(item, self.store.settings)
+        except Malformed as malformed:
+            self._bury(item, str(malformed))
+            return None
+        except Exception as error:  # noqa: BLE001 - one bad item must never stop the poll
+            self._bury(item, f"{type(error).__name__}: {error}")
+            return None
+        stored = Stored(job, item)
+        if not job.status.finished and job_key(job) == stored.key:
+            return stored
+        return self._moved(stored)
+
+    def _moved(self, stored: Stored) -> Stored | None:
+        """Re-key a job whose key says something else than its attributes; move a finished one out."""
+        job = replace(stored.job, version=stored.job.version + 1, updated_at=self.now)
+        if job.status.finished:
+            job = replace(job, finished_at=job.finished_at or self.now, locked_by=None, lock_expires_at=None)
+        try:
+            job = self.store.replace(stored, job)
+        except Changed:
+            return None
+        except DynajobsError as error:
+            logger.warning("item not put right", extra={"job_id": job.id, "reason": str(error)})
+            return None
+        self._tell("item moved to its place", job)
+        return (
+            self.store.as_stored(job) if not job.status.finished and job.scheduled_for <= self.now else None
+        )
+
+    def _bury(self, item: Item, reason: str) -> None:
+        try:
+            job = self.store.bury(item, reason, self.now)
+        except DynajobsError as error:
+            logger.warning("item not buried", extra={"reason": str(error)})
+            return
+        if job is not None:
+            self._tell("malformed item buried", job)
+
+    def _tell(self, message: str, job: Job) -> None:
+        self.telemetry.transition(message, job)
+        if job.status is Status.DEAD_LETTER:
+            self.telemetry.failure(job, None, message=job.last_error)

@@ -1,0 +1,176 @@
+"""Poll and handlers in one process: threads that claim, begin and run due jobs until told to stop."""
+
+from __future__ import annotations
+
+import os
+import queue as queues
+import socket
+import threading
+import time
+from itertools import islice
+
+from dynajobs import keys, lifecycle
+from dynajobs.claiming import report_claim
+from dynajobs.errors import DynajobsError
+from dynajobs.execution import Executor
+from dynajobs.item import Stored
+from dynajobs.job import Job, Status
+from dynajobs.lanes import Turns, Walk
+from dynajobs.lease import Renewer
+from dynajobs.listing import lane_count
+from dynajobs.poller import SWEEP_EVERY
+from dynajobs.queue import JobQueue
+from dynajobs.registry import Registry
+from dynajobs.telemetry import Telemetry, logger
+
+ROUNDS = 4
+"""Rounds of POLL_LIMIT after which the lanes are read from the front again, for what is urgent and new."""
+
+
+def worker_name() -> str:
+    """Which process ran a job, for whoever looks at its runs."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def begin_here(executor: Executor, seen: Stored, worker: str) -> Stored | None:
+    """Claim and begin a job in one write, for a process that runs it itself; None if it cannot be run.
+
+    A lapsed lease may end the job instead; that is recorded and told.
+    """
+    queue = executor.queue
+    now, lease = queue.now(), queue.settings.lease
+    limit = executor.max_attempts(seen.job.job_type)
+    job = lifecycle.claim(seen.job, now, token=keys.new_id(), lease=lease, max_attempts=limit)
+    if not job.status.finished:
+        job = lifecycle.begin(job, now, worker=worker, log=None, max_attempts=limit, until=now + lease)
+    claimed = queue.store.claim(seen, job)
+    if claimed is None:
+        return None
+    report_claim(executor.telemetry, seen.job, claimed)
+    return queue.store.as_stored(claimed) if claimed.status is Status.IN_PROGRESS else None
+
+
+class Worker:
+    """Runs the jobs of a queue with the handlers of a registry.
+
+    Stopping: no new claims, then running jobs may finish for as long as the settings allow.
+    """
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        registry: Registry,
+        *,
+        concurrency: int | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        self.queue = queue
+        self.telemetry = telemetry or Telemetry(queue.settings)
+        self.executor = Executor(queue, registry, self.telemetry, Renewer(queue.settings.lease))
+        self.concurrency = concurrency or queue.settings.worker_concurrency
+        self.name = worker_name()
+        self._turns = Turns()
+        self._feed: queues.Queue[Stored | None] = queues.Queue(maxsize=queue.settings.poll_limit)
+        self._taken: set[str] = set()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"dynajobs-worker-{number}", daemon=True)
+            for number in range(self.concurrency)
+        ]
+        self._swept = -float("inf")
+        self.finished = 0
+
+    def stop(self) -> None:
+        """Claim nothing more; safe to call from a signal handler."""
+        self._stop.set()
+
+    def run(self, *, once: bool = False) -> bool:
+        """Work until stopped, or once until nothing is due; True if every job begun was finished in time."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            while not self._stop.is_set():
+                if self._pass():
+                    continue
+                if once and self._idle():
+                    break
+                self._stop.wait(0.05 if once else self.queue.settings.poll_interval_seconds)
+        finally:
+            drained = self._drain()
+            self.telemetry.flush()
+        return drained
+
+    def _pass(self) -> bool:
+        """Feed what is due to the threads; False if there was nothing to feed."""
+        if not self.queue.settings.enabled:
+            logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
+            return False
+        store = self.queue.store
+        fed = False
+        try:
+            walk = Walk(store, self.queue.now(), lane_count(store.control(), store), self.telemetry)
+            if time.monotonic() - self._swept > SWEEP_EVERY.total_seconds():
+                self._swept = time.monotonic()
+                walk.sweep()
+            lanes = [walk.claimable(priority) for priority in keys.PRIORITIES]
+            for seen in islice(self._turns.order(lanes), ROUNDS * self.queue.settings.poll_limit):
+                if self._stop.is_set():
+                    return False
+                if seen.job.id not in self._taken:
+                    self._taken.add(seen.job.id)
+                    self._put(seen)
+                    fed = True
+        except DynajobsError as error:
+            logger.warning("poll failed", extra={"reason": str(error)})
+            return False
+        return fed
+
+    def _put(self, seen: Stored) -> None:
+        while not self._stop.is_set():
+            try:
+                self._feed.put(seen, timeout=0.2)
+                return
+            except queues.Full:
+                continue
+
+    def _idle(self) -> bool:
+        return not self._taken and self._feed.empty()
+
+    def _work(self) -> None:
+        while (seen := self._feed.get()) is not None:
+            try:
+                if not self._stop.is_set():
+                    self._start(seen)
+            except Exception:  # noqa: BLE001 - its lease lapses, the job is claimed again; this thread goes on
+                logger.exception("job left", extra={"job_id": seen.job.id, "job_type": seen.job.job_type})
+            finally:
+                self._taken.discard(seen.job.id)
+
+    def _start(self, seen: Stored) -> None:
+        begun = begin_here(self.executor, seen, self.name)
+        if begun is not None:
+            job: Job | None = self.executor.run(begun)
+            if job is not None:
+                self.finished += 1
+
+    def _drain(self) -> bool:
+        """Let running jobs finish for a while; what was fed but not claimed stays where it is."""
+        self._stop.set()
+        deadline = time.monotonic() + self.queue.settings.shutdown_timeout_seconds
+        for _ in self._threads:
+            self._offer_end(deadline)
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+        left = sum(thread.is_alive() for thread in self._threads)
+        if left:
+            logger.warning("stopped with jobs still running", extra={"running": left})
+        return left == 0
+
+    def _offer_end(self, deadline: float) -> None:
+        while True:
+            try:
+                self._feed.put(None, timeout=0.05)
+                return
+            except queues.Full:
+                if time.monotonic() > deadline:
+                    return
