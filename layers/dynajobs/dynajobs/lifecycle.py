@@ -37,7 +37,7 @@ def claimable(job: Job, now: datetime) -> bool:
 
 def lapsed(job: Job, now: datetime) -> bool:
     """The lease is over, skew allowed for; a job in progress without any lease has lapsed."""
-    return job.lock_expires_at is None or job.lock_expires_at + SKEW < now
+    return job.lock_expires_at is None or now - job.lock_expires_at > SKEW
 
 
 def claim(job: Job, now: datetime, *, token: str, lease: timedelta, max_attempts: int) -> Job:
