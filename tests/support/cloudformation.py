@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
+PSEUDO = {f"AWS::{name}" for name in ("AccountId", "Partition", "Region", "StackName")}
 _PLACEHOLDER = re.compile(r"\$\{([^!}]+)\}")
 
 

@@ -16,6 +16,9 @@ from tests.support import cloudformation
 from tests.support.cloudformation import ROOT
 
 LAYER = ROOT / "layers" / "dynajobs"
+# One worker has all tests here, so that the layer is built once.
+pytestmark = pytest.mark.xdist_group("layer")
+
 PIN = re.compile(r"([a-z0-9][a-z0-9._-]*)==([^ ;]+)")
 IN_THE_RUNTIME = {"boto3", "botocore"}
 OF_THE_CLI = {"click", "rich"}

@@ -64,7 +64,7 @@ def test_every_reference_names_something_that_exists() -> None:
     """cfn-lint does not look into SAM resources for this."""
     named = set(cloudformation.references([TEMPLATE["Globals"], TEMPLATE["Resources"], TEMPLATE["Outputs"]]))
     known = {*TEMPLATE["Parameters"], *TEMPLATE["Resources"]}
-    pseudo = {"AWS::AccountId", "AWS::Partition", "AWS::Region"}
+    pseudo = cloudformation.PSEUDO
 
     assert named - pseudo <= known
     assert set(TEMPLATE["Parameters"]) <= named | {"TableName"}, "a parameter that nothing uses"
