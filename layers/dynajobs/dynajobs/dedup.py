@@ -8,7 +8,7 @@ from typing import Any
 from dynajobs import keys
 from dynajobs.dynamo import NEW, Expression, Table
 from dynajobs.errors import InvalidJob
-from dynajobs.item import Item, job_key
+from dynajobs.item import Item, Stored, job_key
 from dynajobs.job import Job
 from dynajobs.jsons import dump_json
 from dynajobs.settings import Settings
@@ -48,9 +48,12 @@ def checked_key(key: object) -> str:
 def checked_window(window: object) -> str:
     """The sort key of a window: `active`, a label, a date, or an instant."""
     if isinstance(window, datetime):
-        if window.tzinfo is None:
+        if window.utcoffset() is None:
             raise InvalidJob(f"dedup_window is {window!r}: give the datetime a time zone")
-        return keys.timestamp(window)
+        try:
+            return keys.timestamp(window)
+        except OverflowError:
+            raise InvalidJob(f"dedup_window is {window!r}: it must be in the years 1 to 9999") from None
     if isinstance(window, date):
         return window.isoformat()
     _check_text("dedup_window", window, MAX_WINDOW_BYTES)
@@ -94,22 +97,20 @@ def on_create(table: Table, job: Job, replacing: Item | None = None) -> dict[str
     return table.action("Put", Item=record(job), ConditionExpression=condition, **expression.parameters())
 
 
-def on_change(table: Table, seen: Job, new: Job, settings: Settings) -> dict[str, Any] | None:
+def on_change(table: Table, seen: Stored, new: Job, settings: Settings) -> dict[str, Any] | None:
     """What a job's change means for its record: deleted, closed with the outcome, repointed, or nothing."""
-    if seen.dedup_pk is None or seen.dedup_sk is None:
+    pk, sk = seen.job.dedup_pk, seen.job.dedup_sk
+    if not pk or not sk or not pk.startswith(keys.dedup_partition("")):
         return None
     expression = Expression()
-    condition = f"{expression.name('job_id')} = {expression.value({'S': seen.id})}"
-    target: dict[str, Any] = {
-        "Key": {"PK": {"S": seen.dedup_pk}, "SK": {"S": seen.dedup_sk}},
-        "ConditionExpression": condition,
-    }
+    condition = f"{expression.name('job_id')} = {expression.value({'S': seen.job.id})}"
+    target: dict[str, Any] = {"Key": {"PK": {"S": pk}, "SK": {"S": sk}}, "ConditionExpression": condition}
     if not new.status.finished:
-        if job_key(new) == job_key(seen):
-            return None
         key = job_key(new)
+        if key == seen.key:
+            return None
         change = expression.difference({}, {"job_pk": key["PK"], "job_sk": key["SK"]})
-    elif seen.dedup_sk == keys.ACTIVE:
+    elif sk == keys.ACTIVE:
         return table.action("Delete", **target, **expression.parameters())
     else:
         change = expression.difference({}, _outcome(new, settings))

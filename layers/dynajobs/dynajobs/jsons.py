@@ -10,6 +10,8 @@ from typing import Any
 from dynajobs.errors import InvalidJob
 
 _MAX_DEPTH = 200
+_MAX_BITS = 14_000
+"""Of a whole number: Python reads no more than 4,300 digits of one."""
 
 
 def dump_json(value: Any) -> str:
@@ -48,7 +50,11 @@ def exact(value: Any, path: str, depth: int = 0) -> Any:
     """The value as plain JSON data; `InvalidJob` names the place of anything else."""
     if depth > _MAX_DEPTH:
         raise InvalidJob(f"{path[:80]}… is nested deeper than {_MAX_DEPTH} levels")
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise InvalidJob(f"{path} has too many digits: JSON readers refuse such a number")
         return value
     if isinstance(value, str):
         if not value.isascii():

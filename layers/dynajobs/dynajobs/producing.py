@@ -125,10 +125,13 @@ def payload_text(payload: Any) -> str:
 
 def _model_values(model: Any) -> Any:
     """A model as JSON values with its secrets in clear: the handler needs them, JSON mode would mask them."""
-    return _revealed(
-        model.model_dump(mode="json", by_alias=True, round_trip=True),
-        model.model_dump(by_alias=True, round_trip=True),
-    )
+    try:
+        return _revealed(
+            model.model_dump(mode="json", by_alias=True, round_trip=True),
+            model.model_dump(by_alias=True, round_trip=True),
+        )
+    except ValueError as error:
+        raise InvalidJob(f"payload is a {type(model).__name__} that JSON cannot hold: {error}") from None
 
 
 def _revealed(masked: Any, real: Any) -> Any:
