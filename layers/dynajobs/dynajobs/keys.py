@@ -22,9 +22,10 @@ _LANE = re.compile(r"job(?:#p(?P<priority>[1-3]))?(?:#s(?P<shard>[1-9]\d*))?")
 
 
 def timestamp(moment: datetime) -> str:
-    """UTC, fixed width, so that text order is time order (`isoformat` drops zero microseconds)."""
-    moment = moment.astimezone(UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
+    """UTC, fixed width, so that text order is time order (`isoformat` alone drops zero microseconds)."""
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def parse_time(text: str) -> datetime:

@@ -1,0 +1,116 @@
+"""Imports point one way, outside libraries have one home each, the public surface is the documented one."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dynajobs
+
+PACKAGE = Path(dynajobs.__file__).parent
+
+LAYERS = [
+    {"errors"},
+    {"job", "keys", "jsons", "units", "redact"},
+    {"settings", "backoff", "fault"},
+    {"lifecycle", "item", "telemetry"},
+    {"dynamo", "claiming"},
+    {"dedup"},
+    {"store"},
+    {"producing", "listing", "lease", "lanes", "invoke"},
+    {"outcome", "context", "registry", "queue"},
+    {"execution", "poller"},
+    {"function", "worker"},
+    {"testing", "cli"},
+]
+HOMES = {
+    "boto3": {"dynamo", "invoke"},
+    "botocore": {"dynamo", "invoke"},
+    "sentry_sdk": {"telemetry"},
+    "aws_lambda_powertools": {"telemetry"},
+    "pydantic": {"registry"},
+    "pydantic_core": {"redact"},
+    "click": {"cli"},
+}
+PUBLIC = {
+    "BaseJobHandler", "Backoff", "Discard", "Job", "JobContext", "JobQueue", "JobResult", "Page",
+    "Registry", "Run", "Settings", "Snooze", "Stats", "Status", "make_dedup_key", "AlreadyExists",
+    "DynajobsError", "EnqueueFailed", "InvalidCursor", "InvalidJob", "InvalidSchedule",
+    "InvalidSettings", "InvalidTransition", "JobNotFound", "LeaseLost", "RegistrationError",
+    "ReservationBusy", "ScheduleNotFound", "TemplateInUse", "TemplateNotFound", "Unavailable",
+}  # fmt: skip
+
+
+def imports(module: str) -> set[str]:
+    """What a module imports, at any depth of its code, imports for type checkers apart."""
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "dynajobs":
+            found |= {f"dynajobs.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+
+
+def test_every_module_has_its_layer() -> None:
+    assert set(MODULES) == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down(module: str) -> None:
+    level = next(number for number, layer in enumerate(LAYERS) if module in layer)
+    allowed = set().union(*LAYERS[: level + 1])
+    used = {name.split(".")[1] for name in imports(module) if name.startswith("dynajobs.")}
+    upward = used - allowed
+    if module == "registry":
+        upward -= {"function"}  # lambda_handler() opens the entry point when it is called
+    assert not upward
+
+
+@pytest.mark.parametrize("library", sorted(HOMES))
+def test_an_outside_library_has_one_home(library: str) -> None:
+    users = {module for module in MODULES if library in {name.split(".")[0] for name in imports(module)}}
+    assert users == HOMES[library]
+
+
+def test_only_settings_reads_the_environment() -> None:
+    readers = {module for module in MODULES if "os.environ" in (PACKAGE / f"{module}.py").read_text()}
+    assert readers == {"settings"}
+
+
+def test_the_public_surface_is_the_documented_one() -> None:
+    assert set(dynajobs.__all__) == PUBLIC
+    assert all(getattr(dynajobs, name) for name in dynajobs.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dynajobs.nothing
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(answer.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not loaded_by("import dynajobs") & {"boto3", "botocore", "pydantic", "dynajobs.queue"}
+
+
+def test_a_cold_poller_loads_no_pydantic_croniter_or_sentry() -> None:
+    assert not loaded_by("import dynajobs.poller") & {
+        "pydantic",
+        "croniter",
+        "sentry_sdk",
+        "click",
+        "dynajobs.registry",
+    }
