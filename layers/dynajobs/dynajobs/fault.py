@@ -34,7 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _VARIABLE = re.compile(
     r"""
       (?P<url>\b[a-z][a-z0-9+.-]{0,20}://\S+)
-    | (?P<quoted>(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|“[^”]*”|«[^»]*»)(?!\w))
+    | (?P<quoted>(?<!\w)(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`[^`]*`|“[^”]*”|«[^»]*»)(?!\w))
     | (?P<id>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,}\b|(?<!\w)[-+]?\w*\d\w*)
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
@@ -190,7 +190,7 @@ def _own_frame(trace: TracebackType | None) -> str:
 
 def _fingerprint(job_type: str, kind: str, message: str, frame: str) -> str:
     # Cut after the variable parts are gone: their lengths must not move the cut.
-    text = _VARIABLE.sub(_placeholder, message[:16384])
+    text = _VARIABLE.sub(_placeholder, message[:8192])
     text = " ".join(_REPEATED.sub("#", text).split())[:500]
     parts = "\x1f".join((job_type, kind, text, frame))
     return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:12]

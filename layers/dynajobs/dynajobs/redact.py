@@ -127,7 +127,7 @@ def _matches(key: str, forms: frozenset[str]) -> bool:
     longest = max(map(len, forms))
     for start in range(len(words)):
         span = ""
-        for word in words[start:]:
+        for word in words[start : start + longest]:
             span += word
             if len(span) > longest:
                 break

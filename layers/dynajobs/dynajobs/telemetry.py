@@ -110,10 +110,10 @@ class Telemetry:
                 self._refused = True
                 sentry_sdk.init(
                     dsn=self._settings.sentry_dsn,
-                    # Locals and breadcrumbs would carry payloads past the mask.
+                    # Locals and breadcrumbs would carry payloads past the mask. Personal data is not sent
+                    # by default, and newer versions warn of the option that says so.
                     include_local_variables=False,
                     max_breadcrumbs=0,
-                    send_default_pii=False,
                     # We report what failed; nothing is to be patched or reported on its own.
                     default_integrations=False,
                     auto_enabling_integrations=False,
@@ -190,7 +190,7 @@ def _event(sentry: Any, job: Job, error: BaseException | None, message: str | No
         known = next((text for text in sorted(safe, key=len, reverse=True) if raw.startswith(text)), None)
         if known is not None:
             value["value"] = safe[known] + raw[len(known) :]
-        elif value.get("type") == "ValidationError":
+        elif str(value.get("type")).endswith("ValidationError"):
             value["value"] = "<details withheld>"
     if message:
         event["message"] = message
