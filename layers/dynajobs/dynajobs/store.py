@@ -244,7 +244,7 @@ class Store:
                 fresh = self.read(seen.key)
                 if fresh is None and self._forgets(new):
                     return new
-                if fresh is None or fresh.job.locked_by != token:
+                if fresh is None or fresh.job.locked_by != token or not fresh.job.open_run:
                     raise LeaseLost(f"job {new.id} is no longer held by this worker") from None
                 seen = fresh
         raise Unavailable(f"job {seen.job.id} changed {MAX_TRIES} times while its outcome was being recorded")
@@ -319,7 +319,7 @@ class Store:
             plan.append(("old", self._guarded("Delete", seen.key, condition, expression)))
             if not self._forgets(new):
                 plan.append(("new", self.table.action("Put", Item=item, ConditionExpression=NEW)))
-        if with_record and (action := dedup.on_change(self.table, seen.job, new, self.settings)):
+        if with_record and (action := dedup.on_change(self.table, seen, new, self.settings)):
             plan.append(("record", action))
         if new.runs_closed > seen.job.runs_closed and len(seen.job.closed_runs) >= MAX_STORED_RUNS:
             plan.append(("run", self._moved_out(seen.job, new)))
