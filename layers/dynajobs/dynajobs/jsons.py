@@ -43,7 +43,13 @@ def cut_text(text: str, most: int) -> str:
 def cut_json(value: Any, most: int) -> Any:
     """The value, or the start of its JSON text with a mark if that has more than `most` bytes."""
     text = dump_json(value)
-    return value if len(text.encode()) <= most else cut_text(text, most - 2)
+    if len(text.encode()) <= most:
+        return value
+    room = most - 2
+    # Written as JSON once more, the quotes in it double.
+    while (over := len(dump_json(cut_text(text, room)).encode()) - most) > 0:
+        room -= (over + 1) // 2
+    return cut_text(text, room)
 
 
 def exact(value: Any, path: str, depth: int = 0) -> Any:
