@@ -41,7 +41,8 @@ _OWN = (
     | {"max_attempts", "cancel_requested", "run", "runs"}
     | frozenset((*_TEXTS, *_TIMES, *_COUNTS, *_JSONS))
 )
-_EVIDENCE_BYTES = 32 * 1024
+_EVIDENCE_BYTES = 30 * 1024
+"""Quoting cut evidence may double it: the dead letter's own payload must stay readable."""
 
 
 class Malformed(DynajobsError):
@@ -178,10 +179,11 @@ def decode(item: Item, settings: Settings) -> Job:
         raise Malformed(f"job_type is {_shown(item, 'job_type')}: it must match {JOB_TYPE.pattern}")
     scheduled_for = _time(item, "scheduled_for") or _key_time(time_text)
     payload, payload_json = _payload(item)
-    run = item.get("run")
+    status, run = _status(item), item.get("run", {})
     runs = _runs(item)
     closed = len(runs)
-    if run is not None and "started_at" in run.get("M", {}):
+    # Somebody who resets a stuck job by hand may leave its run behind: only a job in progress has one open.
+    if status is Status.IN_PROGRESS and "started_at" in run.get("M", {}):
         runs = (*runs, decode_run(run))
     values: dict[str, Any] = {name: _text(item, name) for name in _TEXTS}
     values |= {name: _time(item, name) for name in _TIMES}
@@ -191,7 +193,7 @@ def decode(item: Item, settings: Settings) -> Job:
         job_type=job_type,
         payload=payload,
         payload_json=payload_json,
-        status=_status(item),
+        status=status,
         scheduled_for=scheduled_for,
         priority=_whole(item, "priority", lane_priority, 0, 3),
         attempts=_whole(item, "attempts", 0),
@@ -217,7 +219,7 @@ def decode_run(value: dict[str, Any]) -> Run:
         run_id=_text(attributes, "run_id") or "",
         attempt=_whole(attributes, "attempt", 1),
         status=_text(attributes, "status") or "running",
-        log={name: value["S"] for name, value in log.items()} if log else None,
+        log={name: _text(log, name) or "" for name in log} if log else None,
         started_at=_time(attributes, "started_at"),
         finished_at=_time(attributes, "finished_at"),
         details=_json(attributes, "details"),
@@ -269,11 +271,25 @@ def plain(value: dict[str, Any]) -> Any:
             return content
 
 
-def _number(text: str) -> int | float:
+def _number(text: str) -> int | float | str:
+    from decimal import Decimal
+
     try:
         return int(text)
     except ValueError:
-        return float(text)
+        number = float(text)
+    return number if Decimal(repr(number)) == Decimal(text) else text
+
+
+def _has_binary(value: dict[str, Any]) -> bool:
+    ((kind, content),) = value.items()
+    match kind:
+        case "M":
+            return any(map(_has_binary, content.values()))
+        case "L":
+            return any(map(_has_binary, content))
+        case _:
+            return kind in ("B", "BS")
 
 
 def _payload(item: Item) -> tuple[dict[str, Any], str]:
@@ -281,6 +297,8 @@ def _payload(item: Item) -> tuple[dict[str, Any], str]:
     if value is None or "NULL" in value:
         return {}, "{}"
     if "M" in value:
+        if _has_binary(value):
+            raise Malformed("payload has binary data in it: JSON cannot hold that")
         text = dump_json(plain(value))
     elif "S" in value:
         text = value["S"]
@@ -320,7 +338,7 @@ def _status(item: Item) -> Status:
 
 def _runs(item: Item) -> tuple[Run, ...]:
     value = item.get("runs")
-    if value is None:
+    if value is None or "NULL" in value:
         return ()
     if not isinstance(value.get("L"), list):
         raise Malformed("runs is no list")
