@@ -144,7 +144,8 @@ def refusal() -> ValidationError:
 
 def tell(inbox: Inbox, *args: Any, settings: dict[str, Any] | None = None, **kwargs: Any) -> dict[str, Any]:
     telemetry = Telemetry(Settings(sentry_dsn=inbox.dsn, **(settings or {})))
-    telemetry.failure(*args, **kwargs)
+    job: Job = args[0]
+    telemetry.failure(*args, **{"payload": job.payload} | kwargs)
     telemetry.flush()
     return inbox.event()
 
@@ -184,6 +185,10 @@ def test_a_failed_attempt_arrives_with_exactly_these_keys(inbox: Inbox) -> None:
     assert [frame["function"] for frame in exception["stacktrace"]["frames"]] == ["caught", "handler"]
     assert not any("vars" in frame for frame in exception["stacktrace"]["frames"])
     assert SECRET.encode() not in inbox.everything
+
+
+def test_a_payload_that_is_not_given_is_not_sent(inbox: Inbox) -> None:
+    assert "payload" not in tell(inbox, JOB, None, payload=None)["contexts"]["job"]
 
 
 def test_the_running_attempt_is_the_one_that_is_tagged(inbox: Inbox) -> None:
@@ -378,7 +383,7 @@ def test_one_line_tells_the_job_and_the_fields(caplog: pytest.LogCaptureFixture)
 
 def test_payloads_are_logged_masked_and_only_on_demand(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "dynajobs"):
-        Telemetry(Settings(log_payloads=True, redact=("to",))).transition("claimed", JOB)
+        Telemetry(Settings(log_payloads=True, redact=("to",))).transition("claimed", JOB, payload=JOB.payload)
     assert vars(caplog.records[0])["payload"] == {"to": MASK, "password": MASK, "nested": [{"api_key": MASK}]}
 
 
@@ -479,7 +484,10 @@ told.transition("too fine", job, level=logging.DEBUG)
 
 
 def test_payloads_in_json_lines_are_masked() -> None:
-    code = "telemetry.configure(settings)\ntelemetry.Telemetry(settings).transition('claimed', job)"
+    code = (
+        "telemetry.configure(settings)\n"
+        "telemetry.Telemetry(settings).transition('claimed', job, payload=job.payload)"
+    )
     assert "payload" not in json.loads(fresh(code))
     assert json.loads(fresh(code, DYNAJOBS_LOG_PAYLOADS="true"))["payload"] == {"to": "u1", "password": MASK}
 

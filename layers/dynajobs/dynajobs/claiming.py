@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynajobs.backoff import Backoff, BackoffPolicy
 from dynajobs.job import Job, Status
@@ -11,6 +12,7 @@ from dynajobs.telemetry import Telemetry, logger
 
 if TYPE_CHECKING:
     from dynajobs.queue import JobQueue
+    from dynajobs.registry import Handler
 
 
 def backoff_delay(
@@ -31,12 +33,15 @@ def backoff_delay(
         return default.delay(attempts, random=jitter)
 
 
-def report_claim(telemetry: Telemetry, seen: Job, job: Job) -> None:
-    """Tell of a claim, and of the lapsed lease it settled."""
-    if job.runs_closed > seen.runs_closed or (job.status is Status.DEAD_LETTER):
-        telemetry.transition("lease expired", job)
-        telemetry.failure(job, None, message=job.last_error)
-    if not job.status.finished:
-        telemetry.transition("job claimed", job)
-    else:
-        telemetry.transition(f"job {job.status}", job)
+def report_claim(telemetry: Telemetry, seen: Job, job: Job, handler: Handler | None = None) -> None:
+    """Tell of a claim, and of the lapsed lease it settled.
+
+    Without the handler nobody knows which fields of the payload are secret, so none is told.
+    """
+    known: dict[str, Any] = {"payload": job.payload, "model": handler.model} if handler else {}
+    if job.runs_closed > seen.runs_closed:
+        telemetry.transition("lease expired", job, level=logging.WARNING)
+        telemetry.failure(job, None, message=job.closed_runs[-1].error, **known)
+    elif job.status is Status.DEAD_LETTER:
+        telemetry.failure(job, None, message=job.last_error, **known)
+    telemetry.transition("job claimed" if not job.status.finished else f"job {job.status}", job, **known)

@@ -149,7 +149,6 @@ class Executor:
         return Verdict(fail, error)
 
     def _record(self, seen: Stored, verdict: Verdict, context: JobContext, model: Any) -> Job | None:
-        started = seen.job.open_run
         try:
             job = self._settle(seen, verdict)
         except ActionRefused as refused:
@@ -163,25 +162,26 @@ class Executor:
         except LeaseLost:
             self.telemetry.transition("lease lost", seen.job)
             return None
-        took = (job.updated_at or job.created_at) - ((started and started.started_at) or job.created_at)
+        self._tell(job, verdict, context, model)
+        return job
+
+    def _tell(self, job: Job, verdict: Verdict, context: JobContext, model: Any) -> None:
+        run = job.closed_runs[-1]
+        handler = self.registry.handlers.get(job.job_type)
+        # Without a handler nobody knows which fields are secret.
+        known: dict[str, Any] = {}
+        if handler:
+            known = {"payload": job.payload if model is None else model, "model": handler.model}
+        took = (run.finished_at or job.created_at) - (run.started_at or job.created_at)
         self.telemetry.transition(
-            f"job {_SAID.get(job.closed_runs[-1].status, job.status)}"
-            if job.closed_runs
-            else f"job {job.status}",
+            f"job {'snoozed' if run.status == 'snoozed' else job.status.replace('_', ' ')}",
             job,
             duration_ms=_ms(took),
             late_ms=_ms(context.late_by),
+            **known,
         )
-        if job.closed_runs and job.closed_runs[-1].status in ("failed", "discarded"):
-            handler = self.registry.handlers.get(job.job_type)
-            self.telemetry.failure(
-                job,
-                verdict.error,
-                message=job.closed_runs[-1].error,
-                payload=model,
-                model=handler.model if handler else None,
-            )
-        return job
+        if run.status in ("failed", "discarded"):
+            self.telemetry.failure(job, verdict.error, message=run.error, **known)
 
     def _record_failure(
         self, seen: Stored, cause: Fault, error: BaseException, context: JobContext, model: Any
@@ -206,9 +206,6 @@ class Executor:
                 )
                 self.queue.store.table.sleep(wait)
         raise AssertionError("unreachable")
-
-
-_SAID = {"expired": "expired", "snoozed": "snoozed", "discarded": "discarded"}
 
 
 def _unfit(job: Job, error: BaseException) -> Verdict:

@@ -47,15 +47,28 @@ class Telemetry:
         self._complained = False
         self._refused = False
 
-    def transition(self, message: str, job: Job, *, level: int = logging.INFO, **fields: Any) -> None:
-        """One line: what happened to which job, and the fields that belong to it."""
+    def transition(
+        self,
+        message: str,
+        job: Job,
+        *,
+        level: int = logging.INFO,
+        payload: Any = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> None:
+        """One line: what happened to which job, and the fields that belong to it.
+
+        The payload is logged only if a setting says so, and only where it is given: who knows the handler
+        knows which fields are secret.
+        """
         if not logger.isEnabledFor(level):
             return
         with suppress(Exception):
             # The logging module refuses fields named like its own.
             extra = {f"{name}_" if name in _RESERVED else name: value for name, value in fields.items()}
-            if self._settings.log_payloads:
-                extra["payload"] = redact.mask(job.payload, self._settings.redact)
+            if self._settings.log_payloads and payload is not None:
+                extra["payload"] = self._masked(payload, model)
             extra |= _identity(job)
             logger.log(level, message, extra=extra, stacklevel=2)
 
@@ -70,7 +83,7 @@ class Telemetry:
     ) -> None:
         """Report a failed attempt or a dead letter to Sentry, if there is one.
 
-        `payload` is what the handler got (job.payload if None). `model`, the payload's class, tells which
+        `payload` is what the handler got, if it is to be sent. `model`, the payload's class, tells which
         fields are secret where the payload is plain data.
         """
         try:
@@ -79,7 +92,7 @@ class Telemetry:
                 return
             event, hint = _event(sentry, job, error, message)
             event["tags"] = {name: str(value) for name, value in _identity(job).items()}
-            event["contexts"] = {"job": _context(job, error) | self._payload(job, payload, model)}
+            event["contexts"] = {"job": _context(job, error) | self._payload(payload, model)}
             if job.fingerprint:
                 event["fingerprint"] = [job.fingerprint]
             self._used = True
@@ -125,18 +138,19 @@ class Telemetry:
                 self._refused = False
         return sentry_sdk
 
-    def _payload(self, job: Job, payload: Any, model: Any) -> dict[str, Any]:
-        if not self._settings.sentry_payloads:
+    def _payload(self, payload: Any, model: Any) -> dict[str, Any]:
+        if payload is None or not self._settings.sentry_payloads:
             return {}
-        extra = (*self._settings.redact, *redact.secret_names(model))
-        given = job.payload if payload is None else payload
-        mask = redact.mask_model if hasattr(given, "model_dump") else redact.mask
-        text = json.dumps(
-            mask(given, extra), ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>"
-        )
+        masked = self._masked(payload, model)
+        text = json.dumps(masked, ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
         if len(text) > _MAX_SENT_PAYLOAD:
             return {"payload": text[:_MAX_SENT_PAYLOAD] + "…"}
         return {"payload": json.loads(text)}
+
+    def _masked(self, payload: Any, model: Any) -> Any:
+        extra = (*self._settings.redact, *redact.secret_names(model))
+        mask = redact.mask_model if hasattr(payload, "model_dump") else redact.mask
+        return mask(payload, extra)
 
     def _complain(self, problem: Exception) -> None:
         if not self._complained:

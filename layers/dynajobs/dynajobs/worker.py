@@ -46,7 +46,7 @@ def begin_here(executor: Executor, seen: Stored, worker: str) -> Stored | None:
     claimed = queue.store.claim(seen, job)
     if claimed is None:
         return None
-    report_claim(executor.telemetry, seen.job, claimed)
+    report_claim(executor.telemetry, seen.job, claimed, executor.registry.handlers.get(claimed.job_type))
     return queue.store.as_stored(claimed) if claimed.status is Status.IN_PROGRESS else None
 
 
