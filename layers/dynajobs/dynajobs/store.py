@@ -63,7 +63,7 @@ class Store:
 
     def find(self, job: Job | str) -> Stored:
         """The job as it is now, wherever it lives; waits a little for the index to know a new one."""
-        job_id = job.id if isinstance(job, Job) else keys.canonical_id(job)
+        job_id = job.id if isinstance(job, Job) else keys.canonical_id(str(job))
         if job_id is None:
             raise JobNotFound(f"{job!r} is no job id: it must be a UUID")
         hint = job_key(job) if isinstance(job, Job) and not job.status.finished else None
