@@ -24,30 +24,35 @@ def clock() -> Clock:
 def make_queue(
     engine_client: Any, table_name: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> MakeQueue:
-    """Queues on one table that share a clock; settings are given by name."""
-    create_table(engine_client, table_name)
+    """Queues on one table of every engine that share a clock; settings are given by name."""
     # moto is right in one thread only, and the order of deliveries is then the order of claims.
     monkeypatch.setattr(poller, "CLAIM_THREADS", 1)
-
-    def make(registry: Registry | None = None, **settings: Any) -> JobQueue:
-        chosen = Settings(**{"handlers": FUNCTIONS, **settings})
-        queue = JobQueue(
-            table_name,
-            client=engine_client,
-            clock=clock,
-            settings=chosen,
-            random=Random(7),
-            registry=registry,
-        )
-        queue.store.table.sleep = lambda _: None
-        return queue
-
-    return make
+    return queues_on(engine_client, table_name, clock)
 
 
 @pytest.fixture
 def queue(make_queue: MakeQueue) -> JobQueue:
     return make_queue()
+
+
+@pytest.fixture
+def moto_queue(moto_client: Any, table_name: str, clock: Clock) -> JobQueue:
+    """For what does not depend on the engine."""
+    return queues_on(moto_client, table_name, clock)()
+
+
+def queues_on(client: Any, table_name: str, clock: Callable[[], Any]) -> MakeQueue:
+    create_table(client, table_name)
+
+    def make(registry: Registry | None = None, **settings: Any) -> JobQueue:
+        chosen = Settings(**{"handlers": FUNCTIONS, **settings})
+        queue = JobQueue(
+            table_name, client=client, clock=clock, settings=chosen, random=Random(7), registry=registry
+        )
+        queue.store.table.sleep = lambda _: None
+        return queue
+
+    return make
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from dynajobs import InvalidJob, JobQueue, Settings
-from dynajobs.testing import Clock, create_table
+from dynajobs import InvalidJob, JobQueue
 from tests.support.table import all_items
 from tests.support.work import working
 
@@ -27,9 +26,9 @@ class Odd(BaseModel):
 
 
 @pytest.fixture
-def queue(moto_client: Any, table_name: str, clock: Clock) -> JobQueue:
-    create_table(moto_client, table_name)
-    return JobQueue(table_name, client=moto_client, clock=clock, settings=Settings())
+def queue(moto_queue: JobQueue) -> JobQueue:
+    """What is refused before anything is written is refused alike on every engine."""
+    return moto_queue
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
