@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,6 @@ class Pass:
     fired: int = 0
     waiting: int = 0
     """Due jobs that were left because the cap was reached."""
-    released: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -99,7 +98,7 @@ class Poller:
                 batch = list(islice(candidates, min(self.settings.poll_limit, free - done.claimed)))
                 if not batch:
                     break
-                done.claimed += sum(pool.map(lambda seen: self._start(seen, done), batch))
+                done.claimed += sum(pool.map(self._start, batch))
         done.waiting = sum(1 for _ in candidates)
         return done
 
@@ -121,15 +120,15 @@ class Poller:
             lanes.append(claimable)
         return Survey(lanes, leases)
 
-    def _start(self, seen: Stored, done: Pass) -> bool:
+    def _start(self, seen: Stored) -> bool:
         """Claim one job and hand it over; True if it is on its way."""
         try:
-            return self._claim_and_hand_over(seen, done)
+            return self._claim_and_hand_over(seen)
         except DynajobsError as error:
             logger.warning("job not started", extra={"job_id": seen.job.id, "reason": str(error)})
             return False
 
-    def _claim_and_hand_over(self, seen: Stored, done: Pass) -> bool:
+    def _claim_and_hand_over(self, seen: Stored) -> bool:
         now = self.queue.now()
         claimed = lifecycle.claim(
             seen.job,
@@ -153,7 +152,6 @@ class Poller:
             self.invoke(function, job)
         except Unavailable as error:
             self._release(seen.job, job, str(error))
-            done.released.add(job.id)
             return False
         return True
 

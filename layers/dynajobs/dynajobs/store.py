@@ -242,8 +242,8 @@ class Store:
                 if recorded and recorded.job.closed_runs and recorded.job.closed_runs[-1].run_id == token:
                     return recorded.job  # our own write, whose answer was lost
                 fresh = self.read(seen.key)
-                if fresh is None and self._forgets(new):
-                    return new
+                if fresh is None and self._forgets(new) and self.look(new.id) is None:
+                    return new  # our own delete: had another worker taken the job, it would be somewhere
                 if fresh is None or fresh.job.locked_by != token or not fresh.job.open_run:
                     raise LeaseLost(f"job {new.id} is no longer held by this worker") from None
                 seen = fresh
@@ -265,10 +265,7 @@ class Store:
         """
         if new.status.finished:
             self._prepare_finish(new)
-        with_record, other_ids = (
-            True,
-            [keys.derived_id(seen.item["PK"]["S"], seen.item["SK"]["S"]), keys.new_id()],
-        )
+        with_record, other_ids = True, _other_ids(seen)
         while True:
             plan = self._plan(seen, new, guard, with_record=with_record, actions=actions or [])
             try:
@@ -282,11 +279,9 @@ class Store:
                     with_record = False
                 elif own := [role for role in refused if isinstance(role, int)]:
                     raise ActionRefused(own[0]) from None
-                elif other_ids:  # the id was used before: tell of it under another one, never loop
-                    new = _second_of_its_id(new, other_ids.pop(0))
+                else:  # the id was used before: tell of it under another one, never loop
+                    new = _second_of_its_id(new, next(other_ids))
                     self._prepare_finish(new)
-                else:
-                    raise Unavailable(f"job {seen.job.id} cannot be stored under any id") from None
 
     def bury(self, item: Item, reason: str, now: datetime) -> Job | None:
         """Make an item nobody can understand into a dead letter; None if it changed meanwhile."""
@@ -378,6 +373,13 @@ class Store:
 def control_key(name: str) -> Item:
     """The key of one thing everybody agrees on."""
     return {"PK": {"S": keys.CONTROL}, "SK": {"S": name}}
+
+
+def _other_ids(seen: Stored) -> Iterator[str]:
+    """Ids for a job whose own is taken: the one its key gives, then new ones."""
+    yield keys.derived_id(seen.item["PK"]["S"], seen.item["SK"]["S"])
+    while True:
+        yield keys.new_id()
 
 
 def _second_of_its_id(job: Job, other_id: str) -> Job:
