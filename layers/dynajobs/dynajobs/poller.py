@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from dynajobs import fault, keys, lifecycle
@@ -79,27 +79,18 @@ class Poller:
         if not self.settings.enabled:
             logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
             return done
-        now = self.queue.now()
-        walk = Walk(
-            self.queue.store, now, lane_count(self.queue.store.control(), self.queue.store), self.telemetry
-        )
+        store = self.queue.store
+        walk = Walk(store, self.queue.now(), lane_count(store.control(), store), self.telemetry)
         self._sweep(walk)
         survey = self._survey(walk)
         free = max(self.settings.max_in_flight - survey.leases, 0)
-        due = sum(map(len, survey.lanes))
-        order = (
-            self._turns.order(survey.lanes)
-            if due > free
-            else (each for lane in survey.lanes for each in lane)
-        )
-        candidates = iter(order)
+        done.waiting = sum(map(len, survey.lanes))
+        scarce = done.waiting > free
+        candidates = self._turns.order(survey.lanes) if scarce else chain.from_iterable(survey.lanes)
         with ThreadPoolExecutor(CLAIM_THREADS, thread_name_prefix="dynajobs-claim") as pool:
-            while done.claimed < free:
-                batch = list(islice(candidates, min(self.settings.poll_limit, free - done.claimed)))
-                if not batch:
-                    break
+            while batch := list(islice(candidates, min(self.settings.poll_limit, free - done.claimed))):
+                done.waiting -= len(batch)
                 done.claimed += sum(pool.map(self._start, batch))
-        done.waiting = sum(1 for _ in candidates)
         return done
 
     def _sweep(self, walk: Walk) -> None:

@@ -16,6 +16,7 @@ from dynajobs.item import Item, Stored, encode
 from dynajobs.job import WAITING, Job, Page, Stats, Status
 from dynajobs.settings import Settings
 from dynajobs.store import MAX_TRIES, Changed, Store
+from dynajobs.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from dynajobs.registry import Registry
@@ -52,6 +53,7 @@ class JobQueue:
         self.random = random or _random.Random()
         self.registry = registry
         self.store = Store(Table(table, client), self.settings)
+        self._telemetry = Telemetry(self.settings)
 
     @classmethod
     def from_env(cls, *, registry: Registry | None = None) -> JobQueue:
@@ -98,7 +100,10 @@ class JobQueue:
         )
         if job_id is not None and self.store.look(job.id):
             raise InvalidJob(f"job_id is {job.id}: a job with this id exists; leave it out to get a new one")
-        return producing.put_new(self.store, job)
+        stored = producing.put_new(self.store, job)
+        if stored.created:
+            self._telemetry.transition("job enqueued", stored)
+        return stored
 
     def enqueue_many(
         self,
@@ -126,7 +131,10 @@ class JobQueue:
             )
             for payload in producing.checked_payloads(payloads)
         ]
-        return producing.put_many(self.store, jobs)
+        stored = producing.put_many(self.store, jobs)
+        for job in stored:
+            self._telemetry.transition("job enqueued", job)
+        return stored
 
     def job_item(self, job_type: str, payload: Any = None, **options: Any) -> Item:
         """The item of a job as `client.put_item` takes it, with `enqueue`'s options except the dedup key.
@@ -198,6 +206,7 @@ class JobQueue:
         )
         try:
             self.store.table.transact([link, *producing.put_actions(self.store, new)])
+            self._telemetry.transition("job retried", new, retry_of=seen.job.id)
             return new
         except Conflict as conflict:
             successor = (conflict.item or {}).get("retried_by", {}).get("S")
@@ -248,7 +257,9 @@ class JobQueue:
             if new is seen.job:
                 return new
             try:
-                return self.store.replace(seen, new)
+                changed = self.store.replace(seen, new)
+                self._telemetry.transition(_said(changed), changed)
+                return changed
             except Changed:
                 job = seen.job.id
         raise Unavailable(f"job {seen.job.id} changed {MAX_TRIES} times while it was being changed")
@@ -260,3 +271,9 @@ def _due_now(job: Job, now: datetime) -> Job:
             f"job {job.id} is {job.status}: only a finished or failed job can be retried", job=job
         )
     return lifecycle.reschedule(job, now, run_at=now)
+
+
+def _said(job: Job) -> str:
+    if job.status is Status.CANCELLED:
+        return "job cancelled"
+    return "cancel requested" if job.cancel_requested else "job rescheduled"
