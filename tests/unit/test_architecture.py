@@ -13,7 +13,7 @@ PACKAGE = Path(dynajobs.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"job", "keys", "jsons", "units", "redact"},
+    {"job", "schedule", "keys", "jsons", "units", "redact"},
     {"settings", "backoff", "fault"},
     {"lifecycle", "item", "telemetry"},
     {"dynamo", "claiming"},
@@ -36,7 +36,8 @@ HOMES = {
 }
 PUBLIC = {
     "BaseJobHandler", "Backoff", "Discard", "Job", "JobContext", "JobQueue", "JobResult", "Page",
-    "Registry", "Run", "Settings", "Snooze", "Stats", "Status", "make_dedup_key", "AlreadyExists",
+    "Registry", "Run", "Schedule", "ScheduleRun", "Settings", "Snooze", "Stats", "Status", "make_dedup_key",
+    "AlreadyExists",
     "DynajobsError", "EnqueueFailed", "InvalidCursor", "InvalidJob", "InvalidSchedule",
     "InvalidSettings", "InvalidTransition", "JobNotFound", "LeaseLost", "RegistrationError",
     "ReservationBusy", "ScheduleNotFound", "TemplateInUse", "TemplateNotFound", "Unavailable",

@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from dynajobs.queue import JobQueue as JobQueue
     from dynajobs.registry import BaseJobHandler as BaseJobHandler
     from dynajobs.registry import Registry as Registry
+    from dynajobs.schedule import Schedule as Schedule
+    from dynajobs.schedule import ScheduleRun as ScheduleRun
     from dynajobs.settings import Settings as Settings
 
 _HOMES = {
@@ -114,6 +116,7 @@ _HOMES = {
     "outcome": ["Discard", "JobResult", "Snooze"],
     "queue": ["JobQueue"],
     "registry": ["BaseJobHandler", "Registry"],
+    "schedule": ["Schedule", "ScheduleRun"],
     "settings": ["Settings"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
