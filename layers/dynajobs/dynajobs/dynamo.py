@@ -20,7 +20,15 @@ CONFLICT_PATIENCE = 2.0
 
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _PASSING = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
-_REJECTED = frozenset({"ValidationException", "AccessDeniedException", "TransactionCanceledException"})
+_REJECTED = frozenset(
+    {
+        "AccessDeniedException",
+        "ResourceNotFoundException",
+        "SerializationException",
+        "TransactionCanceledException",
+        "ValidationException",
+    }
+)
 _FAILED = "ConditionalCheckFailed"
 NEW = "attribute_not_exists(PK)"
 
@@ -215,12 +223,14 @@ class Table:
         self.sleep(_random.uniform(0.005, 0.05))
 
     def _call(self, operation: str, **parameters: Any) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
         try:
             return getattr(self.client, operation)(**parameters)
         except ClientError as error:
             raise self._translated(error, operation) from error
+        except ParamValidationError as error:
+            raise Rejected(f"{operation} on table {self.name} was not sent: {error}") from error
         except BotoCoreError as error:
             raise Unavailable(f"{operation} on table {self.name} got no answer: {error}") from error
 
@@ -238,8 +248,8 @@ class Table:
                 return Conflict(refused, {n: reasons[n]["Item"] for n in refused if reasons[n].get("Item")})
             if any(reason.get("Code") in _PASSING for reason in reasons):
                 return Busy(code)
-        if code == "ResourceNotFoundException":
-            return Unavailable(
+        if code == "ResourceNotFoundException" and operation != "transact_write_items":
+            return Rejected(
                 f"there is no table {self.name!r}, or it lacks the index, in this region and account"
             )
         kind = Rejected if code in _REJECTED else Unavailable

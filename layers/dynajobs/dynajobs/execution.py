@@ -154,11 +154,13 @@ class Executor:
         except ActionRefused as refused:
             cause = fault.from_message(seen.job.job_type, "ActionRefused", str(refused))
             return self._record_failure(seen, cause, refused, context, model)
-        except Rejected as rejected:
+        except (Rejected, AttributeError, TypeError, ValueError) as error:
+            # The last three are botocore's, which does not check what it is told not to check.
             if not verdict.actions:
                 raise
-            cause = fault.from_message(seen.job.job_type, "ActionsRejected", f"complete_with: {rejected}")
-            return self._record_failure(seen, cause, rejected, context, model)
+            text = f"complete_with: {type(error).__name__}: {error}"
+            cause = fault.from_message(seen.job.job_type, "ActionsRejected", text)
+            return self._record_failure(seen, cause, error, context, model)
         except LeaseLost:
             self.telemetry.transition("lease lost", seen.job)
             return None
