@@ -40,7 +40,9 @@ def job_function(registry: Registry, queue: JobQueue | None = None) -> Callable[
 
 
 def _run(executor: Executor, event: Any, context: Any) -> dict[str, str]:
-    if not isinstance(event, dict) or not all(isinstance(event.get(name), str) for name in _EVENT):
+    if not isinstance(event, dict) or not all(
+        isinstance(event.get(name), str) and event[name] for name in _EVENT
+    ):
         raise InvalidJob(f"the event is not a job's: it must have the strings {', '.join(_EVENT)}")
     queue = executor.queue
     key: Item = {"PK": {"S": event["pk"]}, "SK": {"S": event["sk"]}}
