@@ -32,6 +32,9 @@ $(STAMP): requirements-dev.txt pyproject.toml
 lock: $(STAMP) ## Pin the newest versions that requirements-dev.in and pyproject.toml allow.
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra cli --no-emit-index-url \
 	  --custom-compile-command "make lock" --output-file requirements-dev.txt requirements-dev.in pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header \
+	  --no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer \
+	  --constraints requirements-dev.txt --output-file layers/dynajobs/requirements.txt pyproject.toml
 
 test: setup engines ## Run every test, on every DynamoDB engine this machine can start.
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
