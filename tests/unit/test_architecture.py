@@ -15,7 +15,7 @@ LAYERS = [
     {"errors"},
     {"job", "schedule", "keys", "jsons", "units", "redact"},
     {"settings", "backoff", "fault"},
-    {"lifecycle", "item", "telemetry"},
+    {"lifecycle", "item", "telemetry", "views"},
     {"dynamo", "claiming"},
     {"dedup"},
     {"store"},
@@ -33,6 +33,7 @@ HOMES = {
     "pydantic": {"registry"},
     "pydantic_core": {"redact"},
     "click": {"cli"},
+    "rich": {"cli"},
 }
 PUBLIC = {
     "BaseJobHandler", "Backoff", "Discard", "Job", "JobContext", "JobQueue", "JobResult", "Page",
@@ -44,9 +45,13 @@ PUBLIC = {
 }  # fmt: skip
 
 
+def source(module: str) -> str:
+    return (PACKAGE / f"{module.replace('.', '/')}.py").read_text()
+
+
 def imports(module: str) -> set[str]:
     """What a module imports, at any depth of its code, imports for type checkers apart."""
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    tree = ast.parse(source(module))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             node.body = []
@@ -61,16 +66,25 @@ def imports(module: str) -> set[str]:
     return found
 
 
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if path != PACKAGE / "__init__.py"
+)
+
+
+def top(module: str) -> str:
+    """A module's name, or that of the package it is in: a package is one thing to the others."""
+    return module.split(".")[0]
 
 
 def test_every_module_has_its_layer() -> None:
-    assert set(MODULES) == set().union(*LAYERS)
+    assert set(map(top, MODULES)) == set().union(*LAYERS)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_point_down(module: str) -> None:
-    level = next(number for number, layer in enumerate(LAYERS) if module in layer)
+    level = next(number for number, layer in enumerate(LAYERS) if top(module) in layer)
     allowed = set().union(*LAYERS[: level + 1])
     used = {name.split(".")[1] for name in imports(module) if name.startswith("dynajobs.")}
     upward = used - allowed
@@ -81,13 +95,13 @@ def test_imports_point_down(module: str) -> None:
 
 @pytest.mark.parametrize("library", sorted(HOMES))
 def test_an_outside_library_has_one_home(library: str) -> None:
-    users = {module for module in MODULES if library in {name.split(".")[0] for name in imports(module)}}
+    users = {top(module) for module in MODULES if library in {name.split(".")[0] for name in imports(module)}}
     assert users == HOMES[library]
 
 
 def test_only_settings_reads_the_environment() -> None:
-    readers = {module for module in MODULES if "os.environ" in (PACKAGE / f"{module}.py").read_text()}
-    assert readers == {"settings"}
+    readers = {module for module in MODULES if "os.environ" in source(module)}
+    assert readers == {"settings", "cli.stack"}  # the command line completes it, for settings to read
 
 
 def test_the_public_surface_is_the_documented_one() -> None:
@@ -114,4 +128,15 @@ def test_a_cold_poller_loads_no_pydantic_croniter_or_sentry() -> None:
         "sentry_sdk",
         "click",
         "dynajobs.registry",
+    }
+
+
+def test_a_command_loads_no_tables_and_no_client_before_it_needs_them() -> None:
+    assert not loaded_by("import dynajobs.cli") & {
+        "rich",
+        "boto3",
+        "botocore",
+        "pydantic",
+        "aws_lambda_powertools",
+        "dynajobs.queue",
     }

@@ -10,6 +10,9 @@ from dynajobs.errors import Unavailable
 from dynajobs.item import job_key
 from dynajobs.job import Job
 
+POLL_SECONDS = 120
+"""How long a call waits for its answer: longer than the poller's own time-out."""
+
 
 class LambdaInvoke:
     """Invokes functions asynchronously; the client is made when the first job is handed over."""
@@ -42,3 +45,40 @@ class LambdaInvoke:
                 config = Config(connect_timeout=2, read_timeout=5, max_pool_connections=32, retries=retries)
                 self._client = boto3.client("lambda", config=config)
             return self._client
+
+
+def call(function: str, event: dict[str, Any], client: Any = None) -> dict[str, Any]:
+    """Invoke a function and wait for what it answers; `Unavailable` if it, or AWS, fails."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        answer = (client or _waiting_client()).invoke(
+            FunctionName=function, InvocationType="RequestResponse", Payload=json.dumps(event).encode()
+        )
+        text = answer["Payload"].read()
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code")
+        missing = code == "ResourceNotFoundException"
+        reason = "there is no such function in this region and account" if missing else str(error)
+        raise Unavailable(f"{function} could not be invoked: {reason}") from error
+    except BotoCoreError as error:
+        raise Unavailable(f"{function} could not be invoked: {error}") from error
+    try:
+        value = json.loads(text or b"null")
+    except ValueError:
+        value = None
+    if answer.get("FunctionError"):
+        told = value if isinstance(value, dict) else {}
+        raise Unavailable(f"{function} failed: {told.get('errorType')}: {told.get('errorMessage')}")
+    if not isinstance(value, dict):
+        raise Unavailable(f"{function} answered {text[:80]!r}: it is no poller")
+    return value
+
+
+def _waiting_client() -> Any:
+    import boto3
+    from botocore.config import Config
+
+    # Sent once: a poll that was asked for twice would do no harm, but wait twice.
+    config = Config(connect_timeout=2, read_timeout=POLL_SECONDS, retries={"total_max_attempts": 1})
+    return boto3.client("lambda", config=config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,13 @@ from dynajobs.errors import InvalidJob
 _MAX_DEPTH = 200
 _MAX_BITS = 14_000
 """Of a whole number: Python reads no more than 4,300 digits of one."""
+
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+TOKEN = re.compile(
+    rf"(?P<key>{_STRING}\s*:\s*)|(?P<string>{_STRING})|(?P<open>[{{\[])|(?P<close>[}}\]])"
+    r"|(?P<comma>,)|(?P<space>\s+)|(?P<word>[^\s\[\]{},\"]+)"
+)
+"""What JSON text is made of; put together again, the parts are the text. A key has its colon with it."""
 
 
 def dump_json(value: Any) -> str:

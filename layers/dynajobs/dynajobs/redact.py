@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
+
+from dynajobs.jsons import TOKEN
 
 MASK = "•••"
 
@@ -53,6 +56,31 @@ def mask(value: Any, extra: Collection[str] = ()) -> Any:
     {'user': '•••', 'dbPassword': '•••', 'items': [{'X-Api-Key': '•••'}]}
     """
     return _mask(value, _forms(tuple(extra)), _MAX_DEPTH)
+
+
+def mask_json(text: str, extra: Collection[str] = ()) -> str:
+    """JSON text in which the values under secret keys read MASK and every other byte is as it was.
+
+    >>> mask_json('{"n": 1.0,  "token": [1, 2]}')
+    '{"n": 1.0,  "token": "•••"}'
+    """
+    forms = _forms(tuple(extra))
+    kept: list[str] = []
+    depth, secret = 0, False
+    hidden_from: int | None = None  # the depth around a value that is being left out
+    for token in TOKEN.finditer(text):
+        kind, part = token.lastgroup, token[0]
+        depth += (kind == "open") - (kind == "close")
+        if hidden_from is not None:
+            hidden_from = None if depth == hidden_from else hidden_from
+        elif secret or depth > _MAX_DEPTH:
+            kept.append(f'"{MASK}"')
+            hidden_from = depth - 1 if kind == "open" else None
+            secret = False
+        else:
+            kept.append(part)
+            secret = kind == "key" and _matches(json.loads(part[: part.rindex('"') + 1]), forms)
+    return "".join(kept)
 
 
 def is_secret(key: str, extra: Collection[str] = ()) -> bool:

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
 from dynajobs import fault, redact
 from dynajobs.job import Job
@@ -23,8 +23,13 @@ _MAX_SENT_PAYLOAD = 16 * 1024
 _RESERVED = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
 
 
-def configure(settings: Settings, *, service: str = "dynajobs") -> None:  # noqa: ARG001  every process has them
-    """Write this process's dynajobs lines to stdout as JSON, at POWERTOOLS_LOG_LEVEL or INFO.
+def configure(
+    settings: Settings,  # noqa: ARG001  every process has them
+    *,
+    service: str = "dynajobs",
+    stream: IO[str] | None = None,
+) -> None:
+    """Write this process's dynajobs lines to stdout (or `stream`) as JSON, at POWERTOOLS_LOG_LEVEL or INFO.
 
     For processes that are ours (the Lambdas and the worker); calling it again changes nothing.
     """
@@ -34,7 +39,7 @@ def configure(settings: Settings, *, service: str = "dynajobs") -> None:  # noqa
     for handler in [each for each in logger.handlers if isinstance(each, logging.NullHandler)]:
         # A second powertools Logger of this name would take the first handler for its own.
         logger.removeHandler(handler)
-    Logger(service=logger.name, utc=True, use_rfc3339=True).append_keys(service=service)
+    Logger(service=logger.name, utc=True, use_rfc3339=True, stream=stream).append_keys(service=service)
 
 
 class Telemetry:

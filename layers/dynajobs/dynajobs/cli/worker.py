@@ -1,4 +1,4 @@
-"""The command line: `dynajobs worker MODULE:REGISTRY`."""
+"""`dynajobs worker MODULE:REGISTRY`: poll and run in this process."""
 
 from __future__ import annotations
 
@@ -7,64 +7,52 @@ import signal
 import sys
 from importlib import import_module
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
-from dynajobs.errors import DynajobsError, InvalidSettings, Unavailable
-from dynajobs.queue import JobQueue
-from dynajobs.registry import Registry
-from dynajobs.settings import Settings
-from dynajobs.telemetry import configure, logger
-from dynajobs.worker import Worker
+from dynajobs.cli import output
+from dynajobs.cli.arguments import shared
+from dynajobs.cli.failure import REFUSED
+from dynajobs.cli.stack import open_queue
 
-REFUSED, USAGE, UNREACHABLE, UNAUTHORISED = 1, 2, 3, 4
-_CREDENTIALS = frozenset(
-    {
-        "AccessDeniedException",
-        "ExpiredTokenException",
-        "InvalidSignatureException",
-        "MissingAuthenticationTokenException",
-        "UnrecognizedClientException",
-    }
-)
+if TYPE_CHECKING:
+    from dynajobs.queue import JobQueue
+    from dynajobs.registry import Registry
 
 
-class _Group(click.Group):
-    """Turns our errors into one line on stderr and the documented exit code."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except DynajobsError as error:
-            click.echo(f"dynajobs: {error}", err=True)
-            ctx.exit(_exit_code(error))
-
-
-@click.group(cls=_Group)
-@click.version_option(package_name="dynajobs")
-def main() -> None:
-    """A scheduled job queue in one DynamoDB table."""
-
-
-@main.command()
+@click.command(short_help="Run due jobs in this process.")
 @click.argument("target", metavar="MODULE:REGISTRY")
-@click.option("--table", help="The table; DYNAJOBS_TABLE if left out.")
-@click.option("--concurrency", type=click.IntRange(1, 64), help="Jobs at once; DYNAJOBS_WORKER_CONCURRENCY.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Jobs at once; DYNAJOBS_WORKER_CONCURRENCY.",
+)
 @click.option("--once", is_flag=True, help="Run what is due, then stop.")
-def worker(target: str, table: str | None, concurrency: int | None, once: bool) -> None:
+@shared
+def worker(target: str, table: str | None, as_json: bool, concurrency: int | None, once: bool) -> None:
     """Run due jobs in this process with the handlers of MODULE:REGISTRY, until stopped.
 
     SIGTERM or SIGINT: nothing more is claimed, running jobs may finish for DYNAJOBS_SHUTDOWN_TIMEOUT_SECONDS.
-    The exit code is 0 if they all did, else 1.
+    The exit code is 0 if they all did, else 1. What happens is logged as JSON lines; with --json they go to
+    stderr, and stdout gets the counts at the end.
     """
-    settings = Settings.from_env()
-    name = table or settings.table
-    if not name:
-        raise InvalidSettings("no table: give --table or set DYNAJOBS_TABLE")
-    configure(settings)
-    registry = _registry(target)
-    queue = JobQueue(name, settings=settings)
-    queue.store.control()  # a missing table or credential is said now, not once per poll
+    with open_queue(table) as queue:
+        registry = _registry(target)
+        queue.store.control()  # a missing table or credential is said now, not once per poll
+        drained = _run(queue, registry, concurrency, once=once, as_json=as_json)
+    sys.stdout.flush()
+    if not drained:
+        # A thread that does not end would keep the interpreter alive; its lease lapses by itself.
+        os._exit(REFUSED)
+
+
+def _run(queue: JobQueue, registry: Registry, concurrency: int | None, *, once: bool, as_json: bool) -> bool:
+    from dynajobs.telemetry import configure, logger
+    from dynajobs.worker import Worker
+
+    configure(queue.settings, stream=sys.stderr if as_json else None)
     running = Worker(queue, registry, concurrency=concurrency)
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the shape of a signal handler
@@ -73,37 +61,31 @@ def worker(target: str, table: str | None, concurrency: int | None, once: bool) 
 
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, stop)
-    logger.info("worker started", extra={"table": name, "types": sorted(registry.handlers)})
+    logger.info("worker started", extra={"table": queue.settings.table, "types": sorted(registry.handlers)})
     drained = running.run(once=once)
     logger.info("worker stopped", extra={"finished": running.finished, "drained": drained})
-    sys.stdout.flush()
-    if not drained:
-        # A thread that does not end would keep the interpreter alive; its lease lapses by itself.
-        os._exit(REFUSED)
+    if as_json:
+        output.print_json({"finished": running.finished, "drained": drained})
+    return drained
 
 
 def _registry(target: str) -> Registry:
     """The registry a target such as `myapp.jobs:jobs` names; the current directory is importable."""
+    from dynajobs.registry import Registry
+
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
-        raise click.BadParameter(f"{target!r} must look like myapp.jobs:jobs", param_hint="MODULE:REGISTRY")
+        raise _bad(f"{target!r} must look like myapp.jobs:jobs")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         found = getattr(import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise click.BadParameter(
-            f"{target!r} cannot be loaded: {error}", param_hint="MODULE:REGISTRY"
-        ) from error
+    except Exception as error:  # importing runs the user's own code
+        raise _bad(f"{target!r} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, Registry):
-        raise click.BadParameter(f"{target!r} is a {type(found).__name__}, not a Registry")
+        raise _bad(f"{target!r} is a {type(found).__name__}, not a Registry")
     return found
 
 
-def _exit_code(error: DynajobsError) -> int:
-    if isinstance(error, Unavailable):
-        cause = error.__cause__
-        code = getattr(cause, "response", {}).get("Error", {}).get("Code", "")
-        missing = type(cause).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound")
-        return UNAUTHORISED if missing or code in _CREDENTIALS else UNREACHABLE
-    return USAGE if isinstance(error, ValueError) else REFUSED
+def _bad(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="MODULE:REGISTRY")

@@ -1,0 +1,105 @@
+"""Jobs and counts as the JSON that people and programs are shown, secrets masked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from dynajobs import keys
+from dynajobs.job import Job, Page, Run, Stats
+from dynajobs.jsons import dump_json
+from dynajobs.redact import mask, mask_json
+from dynajobs.settings import Settings
+
+
+def job_view(job: Job, settings: Settings, *, detail: bool = False) -> dict[str, Any]:
+    """A job; in detail with `payload_json`, the stored text as it is except for what is secret in it."""
+    extra = settings.redact
+    view = {
+        "id": job.id,
+        "job_type": job.job_type,
+        "payload": _shown(job.payload, extra),
+        "status": job.status.value,
+        "scheduled_for": keys.timestamp(job.scheduled_for),
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "max_attempts": job.max_attempts,
+        "created_at": keys.timestamp(job.created_at),
+        "updated_at": _time(job.updated_at),
+        "finished_at": _time(job.finished_at),
+        "completed_at": _time(job.completed_at),
+        "locked_by": job.locked_by,
+        "lock_expires_at": _time(job.lock_expires_at),
+        "last_error": job.last_error,
+        "result": _shown(job.result, extra),
+        "progress": _shown(job.progress, extra),
+        "cancel_requested": job.cancel_requested,
+        "org_id": job.org_id,
+        "group_id": job.group_id,
+        "schedule_name": job.schedule_name,
+        "triggered_by": job.triggered_by,
+        "template": job.template,
+        "retry_of": job.retry_of,
+        "retried_by": job.retried_by,
+        "undelivered": job.undelivered,
+        "version": job.version,
+        "runs": [_run_view(run, extra) for run in job.runs],
+        "created": job.created,
+        "fingerprint": job.fingerprint,
+        "dedup_key": job.dedup_pk and job.dedup_pk.removeprefix(keys.dedup_partition("")),
+        "dedup_window": job.dedup_sk,
+    }
+    if detail:
+        text = dump_json(job.payload) if job.payload_json is None else job.payload_json
+        view["payload_json"] = mask_json(text, extra)
+    return view
+
+
+def page_view(page: Page, settings: Settings) -> dict[str, Any]:
+    """One page of a list of jobs."""
+    return {"jobs": [job_view(job, settings) for job in page.jobs], "cursor": page.cursor}
+
+
+def stats_view(stats: Stats) -> dict[str, Any]:
+    """Counts over the table; the age is in seconds."""
+    age = stats.oldest_due_age
+    return {
+        "by_status": dict(stats.by_status),
+        "by_type": dict(stats.by_type),
+        "oldest_due_age": None if age is None else age.total_seconds(),
+        "truncated": stats.truncated,
+    }
+
+
+def _run_view(run: Run, extra: Collection[str]) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "worker": run.worker,
+        "log": dict(run.log) if run.log else None,
+        "started_at": _time(run.started_at),
+        "finished_at": _time(run.finished_at),
+        "status": run.status,
+        "message": run.message,
+        "details": _shown(run.details, extra),
+        "error": run.error,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else keys.timestamp(moment)
+
+
+def _shown(value: Any, extra: Collection[str]) -> Any:
+    return _finite(mask(value, extra))
+
+
+def _finite(value: Any) -> Any:
+    """Without the infinities that Python makes of numbers such as 1e999: JSON cannot be written with them."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
