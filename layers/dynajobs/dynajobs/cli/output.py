@@ -41,8 +41,9 @@ View = dict[str, Any]
 
 
 def print_json(view: View) -> None:
-    """One document, readable by people too; in plain ASCII where stdout can hold nothing else."""
+    """One document, readable by people too; nothing in it can steer a terminal."""
     text = json.dumps(view, ensure_ascii=False, allow_nan=False, indent=2)
+    text = words.UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

@@ -77,6 +77,8 @@ def enter(environ: MutableMapping[str, str], folder: Path) -> Stack | None:
         return None
     _complete(environ, {"DYNAJOBS_TABLE": stack.table})
     if why := _elsewhere(environ, stack):
+        if why.startswith(_ENDPOINTS):  # another emulator, most likely
+            _complete(environ, {"AWS_DEFAULT_REGION": stack.region})
         return replace(stack, left_because=why)
     _complete(environ, {"AWS_DEFAULT_REGION": stack.region, "AWS_ENDPOINT_URL": stack.endpoint})
     if not environ.get("AWS_ACCESS_KEY_ID"):

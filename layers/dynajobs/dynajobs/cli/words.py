@@ -9,7 +9,7 @@ from typing import Any
 
 from dynajobs.jsons import TOKEN, dump_json
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PLAIN = re.compile(r"[\w.:/@+#-]+")
 _STEPS = (("s", 1, 60), ("m", 60, 60), ("h", 3600, 24), ("d", 86400, 8))
 _MAX_SUMMARY = 500
@@ -23,7 +23,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
-    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+    return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def relative(moment: datetime, now: datetime) -> str:
