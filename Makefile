@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 UV_VERSION := 0.13.8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock test lint format bench engines clean
+.PHONY: help setup run logs deploy lock test lint format bench engines clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,12 +29,25 @@ $(STAMP): requirements-dev.txt pyproject.toml
 	$$installer -r requirements-dev.txt && $$installer --no-deps --editable .
 	@touch $@
 
+run: setup ## Run the whole stack on this machine, with no AWS account (PORT=…; KEEP=1 keeps its jobs).
+	@$(BIN)/python -m tools.local $(if $(PORT),--port $(PORT)) $(if $(KEEP),--keep) $(if $(LOCAL_HOME),--home $(LOCAL_HOME))
+
+logs: setup ## Follow what the functions of the running stack say.
+	@$(BIN)/python -m tools.local.logs
+
+deploy: setup ## Build the stack and deploy it to AWS; the first time asks what it needs to know.
+	@$(BIN)/python -m tools.deploy
+
 lock: $(STAMP) ## Pin the newest versions that requirements-dev.in and pyproject.toml allow.
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra cli --no-emit-index-url \
 	  --custom-compile-command "make lock" --output-file requirements-dev.txt requirements-dev.in pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header \
 	  --no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer \
 	  --constraints requirements-dev.txt --output-file layers/dynajobs/requirements.txt pyproject.toml
+	for tool in sam ministack; do \
+	  $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url \
+	    --custom-compile-command "make lock" --output-file tools/local/requirements-$$tool.txt tools/local/requirements-$$tool.in || exit 1; \
+	done
 
 test: setup engines ## Run every test, on every DynamoDB engine this machine can start.
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PSEUDO = {f"AWS::{name}" for name in ("AccountId", "Partition", "Region", "StackName")}
+PSEUDO = {f"AWS::{name}" for name in ("AccountId", "NoValue", "Partition", "Region", "StackName")}
 _PLACEHOLDER = re.compile(r"\$\{([^!}]+)\}")
 
 
@@ -67,16 +67,19 @@ def statements(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def handler_map(template: dict[str, Any]) -> dict[str, str]:
-    """Job type to the logical id of its function."""
+    """Job type to the logical id of its function, with every condition true."""
     variables = functions(template)["PollerFunction"]["Environment"]["Variables"]
-    text = variables["DYNAJOBS_HANDLERS"]["Fn::Sub"]
+    text, parts = variables["DYNAJOBS_HANDLERS"]["Fn::Sub"]
+    for name, part in parts.items():
+        _, if_so, _ = part["Fn::If"]
+        text = text.replace(f"${{{name}}}", if_so["Fn::Sub"])
     return {job_type: target.strip("${}") for job_type, target in json.loads(text).items()}
 
 
 def invocable(template: dict[str, Any]) -> set[str]:
-    """The logical ids of the functions that the poller may invoke."""
+    """The logical ids of the functions that the poller may invoke, with every condition true."""
     return {
-        resource["Fn::GetAtt"][0]
+        (resource["Fn::If"][1] if "Fn::If" in resource else resource)["Fn::GetAtt"][0]
         for statement in statements(template, "PollerFunction")
         if statement["Action"] == "lambda:InvokeFunction"
         for resource in statement["Resource"]

@@ -40,7 +40,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = (ROOT / "template.yaml").read_text()
     head, tail = text.split("\nOutputs:\n")
     text = f"{head}\n{(RECIPE / 'template.yaml').read_text()}Outputs:\n{tail}"
-    text = insert(text, mapped, below="DYNAJOBS_HANDLERS: !Sub |\n            {\n")
+    text = insert(text, mapped, below="DYNAJOBS_HANDLERS: !Sub\n            - |\n              {\n")
     head, tail = text.split("Sid: HandOver\n")
     hand_over, rest = tail.split("\n\n", 1)
     hand_over = insert(hand_over, invoked, below="Resource:\n")
@@ -51,7 +51,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_steps_name_the_files_and_places_that_exist() -> None:
     for quoted in re.findall(r"`((?:docs|functions)/[^`]+)`", STEPS):
         assert quoted == "functions/reminder/app.py" or (ROOT / quoted).is_file()
-    for place in ("Outputs:", "DYNAJOBS_HANDLERS: !Sub |", "Sid: HandOver", "Resource:"):
+    for place in ("Outputs:", "DYNAJOBS_HANDLERS: !Sub", "Sid: HandOver", "Resource:"):
         assert f"`{place}`" in STEPS
         assert place in (ROOT / "template.yaml").read_text()
 
@@ -69,12 +69,10 @@ def test_the_template_that_comes_out_is_sound(followed: Path) -> None:
 def test_the_poller_knows_the_type_and_may_invoke_its_function(followed: Path) -> None:
     template = cloudformation.parse((followed / "template.yaml").read_text())
 
-    assert cloudformation.handler_map(template) == {
-        "daily_summary": "ExampleFunction",
-        "user_sync": "ExampleFunction",
-        "send_reminder": "ReminderFunction",
-    }
-    assert cloudformation.invocable(template) == {"ExampleFunction", "ReminderFunction"}
+    before = cloudformation.parse((ROOT / "template.yaml").read_text())
+    mapped = cloudformation.handler_map(before) | {"send_reminder": "ReminderFunction"}
+    assert cloudformation.handler_map(template) == mapped
+    assert cloudformation.invocable(template) == cloudformation.invocable(before) | {"ReminderFunction"}
     assert cloudformation.statements(template, "ReminderFunction") == cloudformation.statements(
         template, "HandlerPolicy"
     )

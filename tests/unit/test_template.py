@@ -9,6 +9,7 @@ import pytest
 from dynajobs import InvalidSettings, Settings
 from dynajobs.item import decode
 from dynajobs.testing import create_table
+from functions.demo import app as demo
 from functions.example import app as example
 from tests.support import cloudformation
 from tests.support.cloudformation import ROOT
@@ -28,6 +29,10 @@ GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
         (WRITES, "table", JOB_KEYS),
         ({"dynamodb:Query"}, "index", {"job-id#*"}),
         ({"dynamodb:PutItem", "dynamodb:UpdateItem"}, "table", {"user#*"}),
+    ],
+    "DemoFunction": [
+        (WRITES, "table", JOB_KEYS),
+        ({"dynamodb:Query"}, "index", {"job-id#*"}),
     ],
     "ProducerPolicy": [
         ((WRITES | {"dynamodb:Query"}) - {"dynamodb:DeleteItem"}, "table", JOB_KEYS),
@@ -62,12 +67,13 @@ def test_cfn_lint_finds_nothing() -> None:
 
 def test_every_reference_names_something_that_exists() -> None:
     """cfn-lint does not look into SAM resources for this."""
-    named = set(cloudformation.references([TEMPLATE["Globals"], TEMPLATE["Resources"], TEMPLATE["Outputs"]]))
+    parts = [TEMPLATE[part] for part in ("Conditions", "Globals", "Resources", "Outputs")]
+    named = set(cloudformation.references(parts))
     known = {*TEMPLATE["Parameters"], *TEMPLATE["Resources"]}
     pseudo = cloudformation.PSEUDO
 
     assert named - pseudo <= known
-    assert set(TEMPLATE["Parameters"]) <= named | {"TableName"}, "a parameter that nothing uses"
+    assert set(TEMPLATE["Parameters"]) <= named, "a parameter that nothing uses"
 
 
 @pytest.mark.parametrize("holder", GRANTS)
@@ -104,9 +110,30 @@ def test_only_the_poller_invokes_functions_and_only_those_it_hands_jobs_to() -> 
     assert invokers == {"PollerFunction"}
 
 
-def test_the_handler_map_covers_exactly_what_the_example_handles() -> None:
-    assert cloudformation.handler_map(TEMPLATE) == dict.fromkeys(example.jobs.handlers, "ExampleFunction")
-    assert set(example.jobs.handlers) == {"daily_summary", "user_sync"}
+def test_the_handler_map_covers_exactly_what_the_functions_handle() -> None:
+    handled = dict.fromkeys(example.jobs.handlers, "ExampleFunction")
+    tried = dict.fromkeys(demo.jobs.handlers, "DemoFunction")
+
+    assert cloudformation.handler_map(TEMPLATE) == handled | tried
+    assert set(handled) == {"daily_summary", "user_sync"}
+    assert set(tried) == {"demo.slow", "demo.fail"}
+
+
+def test_a_deployment_has_nothing_of_the_demo_unless_it_asks_for_it() -> None:
+    variables = FUNCTIONS["PollerFunction"]["Environment"]["Variables"]
+    text, parts = variables["DYNAJOBS_HANDLERS"]["Fn::Sub"]
+    [hand_over] = [
+        each for each in cloudformation.statements(TEMPLATE, "PollerFunction") if each["Sid"] == "HandOver"
+    ]
+    conditional = [each["Fn::If"] for each in hand_over["Resource"] if "Fn::If" in each]
+
+    assert TEMPLATE["Parameters"]["Demo"]["Default"] == "false"
+    assert TEMPLATE["Conditions"]["WithDemo"] == {"Fn::Equals": [{"Ref": "Demo"}, "true"]}
+    for name, each in TEMPLATE["Resources"].items():
+        assert (each.get("Condition") == "WithDemo") == name.startswith("Demo"), name
+    assert [part["Fn::If"][::2] for part in parts.values()] == [["WithDemo", ""]]
+    assert set(json.loads(text.replace("${Demo}", ""))) == set(example.jobs.handlers)
+    assert [each[::2] for each in conditional] == [["WithDemo", {"Ref": "AWS::NoValue"}]]
 
 
 def test_defaults_are_the_librarys() -> None:
