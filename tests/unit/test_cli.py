@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import click
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
@@ -645,6 +646,17 @@ def test_help_is_help(run: Run) -> None:
     assert run("--version", prog_name="dynajobs").stdout.startswith("dynajobs, version ")
     assert run().exit_code == 2 and "Commands:" in run().stderr
     assert "No such command 'job'" in told(run("job"), 2)
+
+
+def options_of(command: click.Command) -> set[str]:
+    if isinstance(command, click.Group):
+        return set().union(*map(options_of, command.commands.values()))
+    return {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+
+
+def test_every_option_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    assert [option for option in sorted(options_of(cli.main)) if f"`{option}" not in text] == []
 
 
 def test_a_bug_of_ours_is_a_sentence_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
