@@ -15,6 +15,7 @@ DUE_PREFIX = "scheduled#"
 DUE_END = "scheduled$"
 """'$' follows '#': greater than every sort key of a live job."""
 
+RUN_PREFIX = "run#"
 ACTIVE = "active"
 INVALID_TYPE = "invalid"
 _NAMESPACE = UUID("8a3f6f0e-5f1c-5c5e-9f0b-6a1d1e0b7c11")
@@ -75,7 +76,7 @@ def job_partition(job_id: str) -> str:
 
 def run_key(sequence: int) -> str:
     """The sort key of the sequence-th closed run of a job, moved out of the job's item."""
-    return f"run#{sequence:06d}"
+    return f"{RUN_PREFIX}{sequence:06d}"
 
 
 def done_partition(status: str, job_type: str, shard: int) -> str:
