@@ -280,7 +280,7 @@ class Store:
                 elif own := [role for role in refused if isinstance(role, int)]:
                     raise ActionRefused(own[0]) from None
                 else:  # the id was used before: tell of it under another one, never loop
-                    new = _second_of_its_id(new, next(other_ids))
+                    new, actions = _second_of_its_id(new, next(other_ids)), None
                     self._prepare_finish(new)
 
     def bury(self, item: Item, reason: str, now: datetime) -> Job | None:
