@@ -12,11 +12,14 @@ from dynajobs.errors import DynajobsError
 from dynajobs.job import MAX_STORED_RUNS, Job, Run, Status
 from dynajobs.jsons import dump_json, load_json
 from dynajobs.settings import Settings
+from dynajobs.units import item_size
 
 Item = dict[str, dict[str, Any]]
 
 JOB_TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 MAX_PAYLOAD_BYTES = 64 * 1024
+MAX_ITEM_BYTES = 256 * 1024
+"""Of a live item. DynamoDB holds 400 KB, and to its claim, its runs and its result something is added."""
 
 _TEXTS = (
     "locked_by",
@@ -171,6 +174,8 @@ def decode(item: Item, settings: Settings) -> Job:
         index_pk = item.get(f"{settings.index}PK", {}).get("S", "")
         shard = int(index_pk.rpartition("#s")[2]) if re.search(r"#s\d+$", index_pk) else 0
     else:
+        if (size := item_size(item)) > MAX_ITEM_BYTES:
+            raise Malformed(f"the item has {size} bytes: its outcome needs room, at most {MAX_ITEM_BYTES}")
         lane_priority, shard = keys.parse_lane(pk)
         time_text, id_text = keys.parse_due_key(sk)
         job_id = keys.canonical_id(id_text) or keys.derived_id(pk, sk)
@@ -342,7 +347,10 @@ def _runs(item: Item) -> tuple[Run, ...]:
         return ()
     if not isinstance(value.get("L"), list):
         raise Malformed("runs is no list")
-    return tuple(decode_run(each) for each in value["L"])[-MAX_STORED_RUNS:]
+    runs = tuple(decode_run(each) for each in value["L"])[-MAX_STORED_RUNS:]
+    if any(run.status == "running" for run in runs):
+        raise Malformed("runs holds a run that never ended")
+    return runs
 
 
 def _text(item: Item, name: str) -> str | None:
