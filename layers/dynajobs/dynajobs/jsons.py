@@ -11,6 +11,9 @@ from typing import Any
 from dynajobs.errors import InvalidJob
 
 _MAX_DEPTH = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character: DynamoDB refuses it, JSON text written elsewhere may hold it as an escape."""
+
 _MAX_BITS = 14_000
 """Of a whole number: Python reads no more than 4,300 digits of one."""
 
@@ -23,8 +26,11 @@ TOKEN = re.compile(
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON text; NaN and Infinity are refused."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """Compact JSON text that UTF-8 can hold; NaN and Infinity are refused."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if not text.isascii() and _SURROGATE.search(text):
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text
 
 
 def load_json(text: str) -> Any:
