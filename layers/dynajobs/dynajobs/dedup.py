@@ -16,6 +16,7 @@ from dynajobs.settings import Settings
 MIN_RETENTION = timedelta(days=30)
 MAX_KEY_BYTES = 1024
 MAX_WINDOW_BYTES = 256
+_MAX_PK_BYTES, _MAX_SK_BYTES = 2048, 1024
 
 
 def make_dedup_key(job_type: str, org_id: str | None, payload: dict[str, Any] | None = None) -> str:
@@ -100,7 +101,7 @@ def on_create(table: Table, job: Job, replacing: Item | None = None) -> dict[str
 def on_change(table: Table, seen: Stored, new: Job, settings: Settings) -> dict[str, Any] | None:
     """What a job's change means for its record: deleted, closed with the outcome, repointed, or nothing."""
     pk, sk = seen.job.dedup_pk, seen.job.dedup_sk
-    if not pk or not sk or not pk.startswith(keys.dedup_partition("")):
+    if not pk or not sk or not _is_record_key(pk, sk):
         return None
     expression = Expression()
     condition = f"{expression.name('job_id')} = {expression.value({'S': seen.job.id})}"
@@ -117,13 +118,19 @@ def on_change(table: Table, seen: Stored, new: Job, settings: Settings) -> dict[
     return table.action("Update", UpdateExpression=change, **target, **expression.parameters())
 
 
+def _is_record_key(pk: str, sk: str) -> bool:
+    """False for what an item written by hand may claim: a foreign key, or one that DynamoDB refuses."""
+    fits = len(pk.encode()) <= _MAX_PK_BYTES and len(sk.encode()) <= _MAX_SK_BYTES
+    return fits and pk.startswith(keys.dedup_partition(""))
+
+
 def _outcome(job: Job, settings: Settings) -> Item:
     assert job.finished_at is not None
     keep = max(timedelta(days=settings.retention_days), MIN_RETENTION)
     found: Item = {
         "outcome": {"S": job.status.value},
         "finished_at": {"S": keys.timestamp(job.finished_at)},
-        settings.ttl_attribute: {"N": str(int((job.finished_at + keep).timestamp()))},
+        settings.ttl_attribute: {"N": str(int(job.finished_at.timestamp() + keep.total_seconds()))},
     }
     if job.schedule_name and job.runs:
         run = job.runs[-1]
