@@ -104,6 +104,9 @@ class Walk:
         except DynajobsError as error:
             logger.warning("item not put right", extra={"job_id": job.id, "reason": str(error)})
             return None
+        except Exception as error:  # noqa: BLE001 - as above
+            self._bury(stored.item, f"{type(error).__name__}: {error}")
+            return None
         self._tell("item moved to its place", job)
         return (
             self.store.as_stored(job) if not job.status.finished and job.scheduled_for <= self.now else None
