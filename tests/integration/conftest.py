@@ -36,6 +36,12 @@ def queue(make_queue: MakeQueue) -> JobQueue:
 
 
 @pytest.fixture
+def concurrent_queue(concurrent_client: Any, table_name: str, clock: Clock) -> JobQueue:
+    """For what moto cannot do, or only slowly."""
+    return queues_on(concurrent_client, table_name, clock)()
+
+
+@pytest.fixture
 def moto_queue(moto_client: Any, table_name: str, clock: Clock) -> JobQueue:
     """For what does not depend on the engine."""
     return queues_on(moto_client, table_name, clock)()

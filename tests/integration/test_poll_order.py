@@ -68,7 +68,8 @@ def test_the_same_table_is_always_polled_in_the_same_order(make_queue: MakeQueue
 
 def test_the_cap_is_exact_over_several_passes(make_queue: MakeQueue, delivery: Delivery) -> None:
     queue = make_queue(max_in_flight=5, poll_limit=2)
-    made, poller, handed = scatter(queue, 12), Poller(queue, delivery), []
+    made, poller = scatter(queue, 12), Poller(queue, delivery)
+    handed: list[str] = []
 
     while True:
         done = poller.poll()
@@ -128,7 +129,8 @@ def test_a_low_priority_never_starves(
     queue = make_queue(max_in_flight=slots)
     old = queue.enqueue("work", run_at=START - timedelta(days=1))
     queue.enqueue_many("work", [{}] * backlog, priority=3)
-    poller, handed = Poller(queue, delivery), []
+    poller = Poller(queue, delivery)
+    handed: list[str] = []
 
     while old.id not in handed and len(handed) < 10:
         poller.poll()
