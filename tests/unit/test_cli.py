@@ -552,6 +552,8 @@ class TestStack:
         (tmp_path / "template.yaml").touch()
         assert enter({}, inside)
         assert enter({}, tmp_path.parent) is None
+        (inside / "template.yaml").touch()
+        assert enter({}, inside) is None
 
     @pytest.mark.parametrize(
         ("said", "why"),

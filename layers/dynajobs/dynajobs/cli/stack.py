@@ -88,7 +88,8 @@ def enter(environ: MutableMapping[str, str], folder: Path) -> Stack | None:
 
 def read(folder: Path) -> Stack | None:
     """The note in a folder, or in the project it is part of (the nearest folder with a template.yaml)."""
-    project = next((each for each in folder.parents if (each / "template.yaml").is_file()), folder)
+    around = (folder, *folder.parents)
+    project = next((each for each in around if (each / "template.yaml").is_file()), folder)
     path = next((each / NOTE for each in (folder, project) if (each / NOTE).is_file()), None)
     if path is None:
         return None
