@@ -22,16 +22,18 @@ WRITES = {f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete", 
 JOB_KEYS = {"job", "job#*", "job-id#*", "scheduled-job#*", "control"}
 GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
     "PollerFunction": [
-        ({"dynamodb:Query"}, "table", {"job", "job#*", "control"}),
+        ({"dynamodb:Query"}, "table", {"job", "job#*", "job-id#*", "control"}),
         (WRITES, "table", JOB_KEYS),
     ],
     "ExampleFunction": [
         (WRITES, "table", JOB_KEYS),
+        ({"dynamodb:Query"}, "table", {"job-id#*"}),
         ({"dynamodb:Query"}, "index", {"job-id#*"}),
         ({"dynamodb:PutItem", "dynamodb:UpdateItem"}, "table", {"user#*"}),
     ],
     "DemoFunction": [
         (WRITES, "table", JOB_KEYS),
+        ({"dynamodb:Query"}, "table", {"job-id#*"}),
         ({"dynamodb:Query"}, "index", {"job-id#*"}),
     ],
     "ProducerPolicy": [
