@@ -192,10 +192,10 @@ class Table:
         while True:
             try:
                 return self._call(f"{verb.lower()}_item", **parameters)
-            except Busy:
+            except Busy as busy:
                 if not patient:
                     raise
-                self._wait_for_conflict(started)
+                self._wait_for_conflict(started, busy)
 
     def transact(self, actions: list[dict[str, Any]], *, patient: bool = True) -> None:
         """All or nothing. Built once and sent again as it is, so a lost answer cannot double it."""
@@ -204,10 +204,10 @@ class Table:
             try:
                 self._call("transact_write_items", TransactItems=actions, ClientRequestToken=token)
                 return
-            except Busy:
+            except Busy as busy:
                 if not patient:
                     raise
-                self._wait_for_conflict(started)
+                self._wait_for_conflict(started, busy)
 
     def action(self, verb: str, **parameters: Any) -> dict[str, Any]:
         """One action of a transaction, told to show what stood there if its condition fails."""
@@ -215,11 +215,11 @@ class Table:
             parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return {verb: {"TableName": self.name, **parameters}}
 
-    def _wait_for_conflict(self, started: float) -> None:
+    def _wait_for_conflict(self, started: float, busy: Busy) -> None:
         if time.monotonic() - started > CONFLICT_PATIENCE:
             raise Unavailable(
                 f"another transaction held the item for {CONFLICT_PATIENCE:g} seconds in table {self.name}"
-            )
+            ) from busy
         self.sleep(_random.uniform(0.005, 0.05))
 
     def _call(self, operation: str, **parameters: Any) -> Any:
