@@ -1,0 +1,182 @@
+"""How fast jobs are enqueued and drained, next to a bare boto3 loop with the fewest requests possible."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+from uuid import uuid4
+
+from dynajobs import JobQueue, Registry, Settings
+from dynajobs.testing import create_table
+from dynajobs.worker import Worker
+
+THREADS = 16
+ROUNDS = 5
+
+jobs = Registry()
+
+
+@jobs.handler("noop")
+def noop(payload: dict[str, Any]) -> None:
+    """Nothing: what is measured is the queue."""
+
+
+@dataclass
+class Requests:
+    """Counts the requests of a client."""
+
+    by_operation: dict[str, int] = field(default_factory=dict)
+
+    def watch(self, client: Any) -> None:
+        client.meta.events.register("before-call.dynamodb", self._count)
+
+    def _count(self, model: Any, **_: Any) -> None:
+        self.by_operation[model.name] = self.by_operation.get(model.name, 0) + 1
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_operation.values())
+
+
+@contextmanager
+def fresh_table(client: Any) -> Iterator[str]:
+    name = f"bench-{uuid4().hex}"
+    create_table(client, name)
+    try:
+        yield name
+    finally:
+        client.delete_table(TableName=name)
+
+
+def seconds(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall and CPU seconds of some work."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def bare_enqueue(client: Any, table: str, count: int) -> list[dict[str, Any]]:
+    """One conditional PutItem per job, as anybody would write it."""
+    items = [
+        {
+            "PK": {"S": "job"},
+            "SK": {"S": f"scheduled#2026-11-18T07:00:00.000000Z#{uuid4()}"},
+            "GSI1PK": {"S": f"job-id#{uuid4()}"},
+            "GSI1SK": {"S": "job"},
+            "job_type": {"S": "noop"},
+            "payload": {"S": "{}"},
+            "scheduled_for": {"S": "2026-11-18T07:00:00.000000Z"},
+            "status": {"S": "pending"},
+            "attempts": {"N": "0"},
+            "created_at": {"S": "2026-11-18T07:00:00.000000Z"},
+        }
+        for _ in range(count)
+    ]
+
+    def put(item: dict[str, Any]) -> None:
+        client.put_item(TableName=table, Item=item, ConditionExpression="attribute_not_exists(PK)")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(put, items))
+    return items
+
+
+def bare_drain(client: Any, table: str, items: list[dict[str, Any]]) -> None:
+    """One conditional UpdateItem and one transaction of two per job, keys known beforehand."""
+
+    def handle(item: dict[str, Any]) -> None:
+        key = {"PK": item["PK"], "SK": item["SK"]}
+        client.update_item(
+            TableName=table,
+            Key=key,
+            UpdateExpression="SET #status = :running, locked_by = :me, lock_expires_at = :until",
+            ConditionExpression="#status = :pending",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues={
+                ":running": {"S": "in_progress"},
+                ":pending": {"S": "pending"},
+                ":me": {"S": "worker"},
+                ":until": {"S": "2026-11-18T07:01:00.000000Z"},
+            },
+        )
+        done = item | {
+            "PK": {"S": item["GSI1PK"]["S"]},
+            "SK": {"S": "job"},
+            "GSI1PK": {"S": "done#completed#noop"},
+            "GSI1SK": {"S": "2026-11-18T07:00:01.000000Z"},
+            "status": {"S": "completed"},
+        }
+        client.transact_write_items(
+            TransactItems=[
+                {
+                    "Delete": {
+                        "TableName": table,
+                        "Key": key,
+                        "ConditionExpression": "locked_by = :me",
+                        "ExpressionAttributeValues": {":me": {"S": "worker"}},
+                    }
+                },
+                {
+                    "Put": {
+                        "TableName": table,
+                        "Item": done,
+                        "ConditionExpression": "attribute_not_exists(PK)",
+                    }
+                },
+            ]
+        )
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(handle, items))
+
+
+class Rounds:
+    """Measurements of several rounds, and their medians."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[float]] = {}
+
+    def note(self, **values: float) -> None:
+        for name, value in values.items():
+            self._seen.setdefault(name, []).append(value)
+
+    @property
+    def medians(self) -> dict[str, float]:
+        return {name: median(values) for name, values in self._seen.items()}
+
+
+def measure_bare(client: Any, count: int, rounds: Rounds) -> None:
+    with fresh_table(client) as table:
+        items: list[dict[str, Any]] = []
+        wall, cpu = seconds(lambda: items.extend(bare_enqueue(client, table, count)))
+        rounds.note(bare_enqueue=count / wall, bare_enqueue_cpu=cpu / count)
+        wall, cpu = seconds(lambda: bare_drain(client, table, items))
+        rounds.note(bare_drain=count / wall, bare_drain_cpu=cpu / count)
+
+
+def measure_ours(client: Any, count: int, rounds: Rounds) -> None:
+    with fresh_table(client) as table:
+        queue = JobQueue(table, client=client, settings=Settings())
+        wall, cpu = seconds(lambda: queue.enqueue_many("noop", [{}] * count))
+        rounds.note(enqueue=count / wall, enqueue_cpu=cpu / count)
+        requests = Requests()
+        requests.watch(client)
+        worker = Worker(queue, jobs, concurrency=THREADS)
+        wall, cpu = seconds(lambda: worker.run(once=True))
+        if worker.finished != count:
+            raise SystemExit(f"{worker.finished} of {count} jobs were finished")
+        rounds.note(drain=count / wall, drain_cpu=cpu / count, drain_requests=requests.total / count)
+
+
+def compare(bare_client: Callable[[], Any], our_client: Callable[[], Any], count: int) -> dict[str, float]:
+    """Medians over several rounds, bare and ours in turn so that both meet the same machine."""
+    rounds = Rounds()
+    for _ in range(ROUNDS):
+        measure_bare(bare_client(), count, rounds)
+        measure_ours(our_client(), count, rounds)
+    return rounds.medians
