@@ -46,8 +46,8 @@ def print_throughput() -> None:
         cpu, bare_cpu = found[f"{name}_cpu"] * 1000, found[f"bare_{name}_cpu"] * 1000
         wanted = WANTED_DRAIN if name == "drain" else WANTED_ENQUEUE
         print(
-            f"  {name:8} {ours:6.0f} jobs/s, bare boto3 {bare:6.0f}: ratio {ours / bare:.2f} (wanted {wanted}); "
-            f"client CPU {cpu:.2f} ms a job, bare {bare_cpu:.2f}"
+            f"  {name:8} {ours:6.0f} jobs/s, bare boto3 {bare:6.0f}: "
+            f"ratio {ours / bare:.2f} (wanted {wanted}); client CPU {cpu:.2f} ms a job, bare {bare_cpu:.2f}"
         )
     print(f"  requests a drained job: {found['drain_requests']:.2f}, bare 2.00")
     if found["drain"] / found["bare_drain"] < WANTED_DRAIN:
@@ -66,8 +66,8 @@ def print_cost() -> None:
     for name, units in cost.write_units(default_client).items():
         print(f"  {units:5.1f}  {name}")
     print("Read units of an idle poll, by finished jobs in the table")
-    for finished, units in cost.poll_units(default_client).items():
-        print(f"  {units:5.1f}  {finished:,}")
+    for finished, read in cost.poll_units(default_client).items():
+        print(f"  {read:5.1f}  {finished:,}")
 
 
 def print_coldstart() -> None:
