@@ -6,17 +6,21 @@ import random as _random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynajobs.errors import DynajobsError, Unavailable
 from dynajobs.item import Item
 from dynajobs.keys import new_id
+from dynajobs.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONFLICT_PATIENCE = 2.0
 """Seconds for which a write that met somebody's transaction is repeated."""
+
+INSISTENCE = (0.5, 2.0, 5.0)
+"""Seconds between the tries of a write whose answer matters: the job runs in this process."""
 
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _PASSING = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -31,6 +35,8 @@ _REJECTED = frozenset(
 )
 _FAILED = "ConditionalCheckFailed"
 NEW = "attribute_not_exists(PK)"
+
+Answer = TypeVar("Answer")
 
 
 class Conflict(DynajobsError):
@@ -208,6 +214,22 @@ class Table:
                 if not patient:
                     raise
                 self._wait_for_conflict(started, busy)
+
+    def insist(self, write: Callable[[], Answer], job_id: str) -> Answer:
+        """Repeat a write that opens or ends a run until it is answered; it must recognise itself.
+
+        A run that was opened unheard would lapse and count as a failed attempt, one that ended unheard would
+        look like a lost lease.
+        """
+        for wait in INSISTENCE:
+            try:
+                return write()
+            except Rejected:
+                raise
+            except Unavailable as error:
+                logger.warning("write not answered yet", extra={"job_id": job_id, "reason": str(error)})
+                self.sleep(wait)
+        return write()
 
     def action(self, verb: str, **parameters: Any) -> dict[str, Any]:
         """One action of a transaction, told to show what stood there if its condition fails."""

@@ -11,7 +11,7 @@ from dynajobs import fault, lifecycle
 from dynajobs.claiming import backoff_delay
 from dynajobs.context import JobContext
 from dynajobs.dynamo import Rejected
-from dynajobs.errors import InvalidJob, LeaseLost, Unavailable
+from dynajobs.errors import InvalidJob, LeaseLost
 from dynajobs.fault import Fault
 from dynajobs.item import Stored
 from dynajobs.job import Job
@@ -21,13 +21,11 @@ from dynajobs.outcome import Discard, JobResult, Snooze
 from dynajobs.queue import JobQueue
 from dynajobs.registry import Handler, Registry
 from dynajobs.store import ActionRefused
-from dynajobs.telemetry import Telemetry, logger
+from dynajobs.telemetry import Telemetry
 
 MAX_RESULT = 16 * 1024
 MAX_DETAILS = 4 * 1024
 MAX_MESSAGE = 1024
-SETTLE_WAITS = (0.5, 2.0, 5.0)
-"""Seconds between tries to record an outcome while DynamoDB does not answer: the work is done already."""
 
 Transition = Callable[[Job, datetime], Job]
 
@@ -150,7 +148,9 @@ class Executor:
 
     def _record(self, seen: Stored, verdict: Verdict, context: JobContext, model: Any) -> Job | None:
         try:
-            job = self._settle(seen, verdict)
+            job = self.queue.store.settle(
+                seen, lambda job: verdict.transition(job, self.queue.now()), verdict.actions
+            )
         except ActionRefused as refused:
             cause = fault.from_message(seen.job.job_type, "ActionRefused", str(refused))
             return self._record_failure(seen, cause, refused, context, model)
@@ -190,24 +190,6 @@ class Executor:
     ) -> Job | None:
         handler = self.registry.handlers.get(seen.job.job_type)
         return self._record(seen, self._failed(handler, cause, error), context, model)
-
-    def _settle(self, seen: Stored, verdict: Verdict) -> Job:
-        """Record the outcome, patiently: a job whose outcome is lost would run again."""
-        for wait in (*SETTLE_WAITS, None):
-            try:
-                return self.queue.store.settle(
-                    seen, lambda job: verdict.transition(job, self.queue.now()), verdict.actions
-                )
-            except Rejected:
-                raise
-            except Unavailable as error:
-                if wait is None:
-                    raise
-                logger.warning(
-                    "outcome not recorded yet", extra={"job_id": seen.job.id, "reason": str(error)}
-                )
-                self.queue.store.table.sleep(wait)
-        raise AssertionError("unreachable")
 
 
 def _unfit(job: Job, error: BaseException) -> Verdict:

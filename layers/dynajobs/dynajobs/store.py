@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from dynajobs import dedup, fault, keys
@@ -156,8 +157,9 @@ class Store:
 
     def claim(self, seen: Stored, new: Job) -> Job | None:
         """Carry out a claim; None if somebody was faster. A lost answer is recognised by the token."""
+        take = partial(self.replace, seen, new, guard=CLAIM_GUARD, patient=False)
         try:
-            return self.replace(seen, new, guard=CLAIM_GUARD, patient=False)
+            return self.table.insist(take, new.id) if new.open_run else take()
         except Busy:
             return None
         except Changed as changed:
@@ -196,14 +198,16 @@ class Store:
         assignments.append(f"{most} = if_not_exists({most}, {expression.value({'N': str(max_attempts)})})")
         assignments.append(f"{version} = {version} + {expression.value({'N': '1'})}")
         held = f"{expression.name('locked_by')} = {expression.value({'S': token})}"
+        open_run = partial(
+            self.table.update,
+            key,
+            "SET " + ", ".join(assignments),
+            f"{held} AND attribute_not_exists({started_at})",
+            expression,
+            ReturnValues="ALL_NEW",
+        )
         try:
-            item = self.table.update(
-                key,
-                "SET " + ", ".join(assignments),
-                f"{held} AND attribute_not_exists({started_at})",
-                expression,
-                ReturnValues="ALL_NEW",
-            )
+            item = self.table.insist(open_run, keys.parse_due_key(key["SK"]["S"])[1])
         except Conflict as conflict:
             item = conflict.item or {}
             if item.get("locked_by") != {"S": token} or item.get("nonce") != {"S": nonce}:
@@ -232,22 +236,28 @@ class Store:
 
         `LeaseLost` if another worker owns the job by now; `ActionRefused` if an own condition failed.
         """
-        token = seen.job.locked_by
         for _ in range(MAX_TRIES):
             new = decide(seen.job)
-            try:
-                return self.replace(seen, new, actions=actions if new.status is Status.COMPLETED else None)
-            except Changed:
-                recorded = self.read(job_key(new))
-                if recorded and _ended_alike(recorded.job, new):
-                    return recorded.job  # our own write, whose answer was lost
-                fresh = self.read(seen.key)
-                if fresh is None and self._forgets(new) and self.look(new.id) is None:
-                    return new  # our own delete: had another worker taken the job, it would be somewhere
-                if fresh is None or fresh.job.locked_by != token or not fresh.job.open_run:
-                    raise LeaseLost(f"job {new.id} is no longer held by this worker") from None
-                seen = fresh
+            ended = self.table.insist(partial(self._end_run, seen, new, actions), new.id)
+            if isinstance(ended, Job):
+                return ended
+            seen = ended
         raise Unavailable(f"job {seen.job.id} changed {MAX_TRIES} times while its outcome was being recorded")
+
+    def _end_run(self, seen: Stored, new: Job, actions: list[dict[str, Any]] | None) -> Job | Stored:
+        """The job as its run ended; or as a request from outside left it, to decide anew."""
+        try:
+            return self.replace(seen, new, actions=actions if new.status is Status.COMPLETED else None)
+        except Changed:
+            recorded = self.read(job_key(new))
+            if recorded and _ended_alike(recorded.job, new):
+                return recorded.job  # our own write, whose answer was lost
+            fresh = self.read(seen.key)
+            if fresh is None and self._forgets(new) and self.look(new.id) is None:
+                return new  # our own delete: had another worker taken the job, it would be somewhere
+            if fresh is None or fresh.job.locked_by != seen.job.locked_by or not fresh.job.open_run:
+                raise LeaseLost(f"job {new.id} is no longer held by this worker") from None
+            return fresh
 
     def replace(
         self,
