@@ -128,16 +128,18 @@ class Poller:
             lease=max(self.settings.lease, MIN_CLAIM_LEASE),
             max_attempts=self.settings.max_attempts,
         )
+        handlers = self.settings.handlers
+        function = handlers.get(seen.job.job_type) or handlers.get("*")
+        if function is None and claimed.status is Status.IN_PROGRESS:
+            claimed = self._begun_here(claimed, now)
         job = self.queue.store.claim(seen, claimed)
         if job is None:
             return False
         report_claim(self.telemetry, seen.job, job)
         if job.status is not Status.IN_PROGRESS:
             return False
-        handlers = self.settings.handlers
-        function = handlers.get(job.job_type) or handlers.get("*")
         if function is None:
-            self._fail_unknown(job, now)
+            self._fail_unknown(job)
             return True
         try:
             self.invoke(function, job)
@@ -159,21 +161,22 @@ class Poller:
         if released.status is Status.DEAD_LETTER:
             self.telemetry.failure(released, None, message=released.last_error)
 
-    def _fail_unknown(self, job: Job, now: datetime) -> None:
-        """No function for the type: an ordinary failed attempt, begun and failed here."""
+    def _begun_here(self, job: Job, now: datetime) -> Job:
+        until = job.lock_expires_at or now
+        limit = self.settings.max_attempts
+        return lifecycle.begin(job, now, worker="poller", log=None, max_attempts=limit, until=until)
+
+    def _fail_unknown(self, job: Job) -> None:
+        """No function for the type: an ordinary failed attempt, begun by the claim and failed here."""
         cause = fault.from_message(
             job.job_type,
             "UnknownJobType",
             f"no function for job type {job.job_type!r}: add it to DYNAJOBS_HANDLERS, or a fallback '*'",
         )
-        limit = job.max_attempts or self.settings.max_attempts
-        lease_end = job.lock_expires_at or now
-        begun = lifecycle.begin(job, now, worker="poller", log=None, max_attempts=limit, until=lease_end)
         jitter = self.queue.random.random()
         store = self.queue.store
-        store.replace(store.as_stored(job), begun)
         failed = store.settle(
-            store.as_stored(begun),
+            store.as_stored(job),
             lambda seen: lifecycle.fail(
                 seen, self.queue.now(), cause, delay=backoff_delay(self.queue, seen.attempts + 1, jitter)
             ),
