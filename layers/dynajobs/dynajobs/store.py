@@ -249,9 +249,10 @@ class Store:
         try:
             return self.replace(seen, new, actions=actions if new.status is Status.COMPLETED else None)
         except Changed:
-            recorded = self.read(job_key(new))
-            if recorded and _ended_alike(recorded.job, new):
-                return recorded.job  # our own write, whose answer was lost
+            for place in (new, _second_of_its_id(new, next(_other_ids(seen)))):
+                recorded = self.read(job_key(place))
+                if recorded and _ended_alike(recorded.job, new):
+                    return recorded.job  # our own write, whose answer was lost
             fresh = self.read(seen.key)
             if fresh is None and self._forgets(new) and self.look(new.id) is None:
                 return new  # our own delete: had another worker taken the job, it would be somewhere
