@@ -49,6 +49,9 @@ def moto_queue(moto_client: Any, table_name: str, clock: Clock) -> JobQueue:
 
 def queues_on(client: Any, table_name: str, clock: Callable[[], Any]) -> MakeQueue:
     create_table(client, table_name)
+    # Items expire by the wall clock, which is far ahead of the clock of the tests.
+    off = {"Enabled": False, "AttributeName": "expires_at"}
+    client.update_time_to_live(TableName=table_name, TimeToLiveSpecification=off)
 
     def make(registry: Registry | None = None, **settings: Any) -> JobQueue:
         chosen = Settings(**{"handlers": FUNCTIONS, **settings})
