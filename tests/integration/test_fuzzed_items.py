@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynajobs import JobQueue, Status, lifecycle
+from dynajobs import JobQueue, Status, keys, lifecycle
 from dynajobs.item import Item, decode, job_key, key_of
 from dynajobs.poller import Poller
 from dynajobs.testing import Clock, drain
@@ -120,10 +120,9 @@ def out_of_place(queue: JobQueue, item: Item) -> bool:
 
 
 def due(queue: JobQueue, item: Item) -> bool:
-    return (
-        item["SK"]["S"] <= f"scheduled#{queue.now():%Y-%m-%dT%H:%M:%S.%fZ}$"
-        or item["SK"]["S"] > "scheduled#2126"
-    )
+    """By the text of its key the item falls due by now, or never does."""
+    sk: str = item["SK"]["S"]
+    return sk <= keys.due_until(queue.now()) or sk > "scheduled#2126"
 
 
 @settings(

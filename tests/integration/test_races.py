@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_one_of_sixteen_identical_events_runs_the_job(queue: JobQueue) -> None:
         job = claimed(queue, {"do": "call"})
         runs.clear()
 
-        answers = race([lambda job=job: function(event_of(job), None)] * 16)
+        answers = race([partial(function, event_of(job), None)] * 16)
 
         assert sorted(answer["status"] for answer in answers) == ["completed"] + ["stale"] * 15
         assert runs == [job.id]
@@ -123,9 +124,7 @@ def test_of_a_cancel_and_a_claim_exactly_one_wins(queue: JobQueue) -> None:
         job = queue.enqueue("work")
         seen = queue.store.find(job)
 
-        cancelled, taken = race(
-            [lambda job=job: queue.cancel(job), lambda seen=seen: begin_here(executor(queue), seen, "w")]
-        )
+        cancelled, taken = race([partial(queue.cancel, job), partial(begin_here, executor(queue), seen, "w")])
 
         after = queue.get(job.id)
         assert cancelled == after
@@ -140,9 +139,7 @@ def test_a_cancel_that_meets_the_end_of_a_run_is_never_lost(queue: JobQueue) -> 
         fails = number % 2 == 1
         held = begun(queue, queue.enqueue("work", {"do": "fail" if fails else "ok"}))
 
-        cancelled, finished = race(
-            [lambda held=held: queue.cancel(held.job.id), lambda held=held: executor(queue).run(held)]
-        )
+        cancelled, finished = race([partial(queue.cancel, held.job.id), partial(executor(queue).run, held)])
 
         after = queue.get(held.job.id)
         assert isinstance(finished, Job)
@@ -191,7 +188,7 @@ def test_a_gone_target_is_replaced_by_one_of_many(queue: JobQueue) -> None:
         job = queue.enqueue("work", dedup_key="k")
         queue.store.table.client.delete_item(TableName=queue.store.table.name, Key=queue.store.find(job).key)
 
-        made = race([lambda: queue.enqueue("work", dedup_key="k")] * 8)
+        made = race([partial(queue.enqueue, "work", dedup_key="k")] * 8)
 
         assert [each.created for each in made].count(True) == 1
         assert len({each.id for each in made}) == 1
@@ -203,7 +200,7 @@ def test_retries_at_once_make_one_successor(queue: JobQueue, callers: int) -> No
     for _ in range(ROUNDS // 2):
         job = queue.cancel(queue.enqueue("work"))
 
-        made = race([lambda job=job: queue.retry(job)] * callers)
+        made = race([partial(queue.retry, job)] * callers)
 
         assert len({each.id for each in made}) == 1
         assert [each.created for each in made].count(True) == 1
@@ -215,9 +212,7 @@ def test_changes_at_once_leave_one_job_where_the_last_put_it(queue: JobQueue) ->
     for _ in range(ROUNDS // 2):
         job = queue.enqueue("work", dedup_key="k")
 
-        answers = race(
-            [lambda n=n, job=job: queue.reschedule(job.id, delay=n, priority=n % 4) for n in range(6)]
-        )
+        answers = race([partial(queue.reschedule, job.id, delay=n, priority=n % 4) for n in range(6)])
 
         [item] = live_items(queue)
         assert queue.get(job.id) in answers
