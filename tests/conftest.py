@@ -8,8 +8,9 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from tests.support import engines
+from tests.support import engines, node
 from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
+from tools.local import toolbox
 
 # One worker has all tests of an engine, so that each engine starts once.
 CONCURRENT = [
@@ -34,8 +35,13 @@ def pytest_configure() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
+    if why := node.why_missing():
+        missing["the end-to-end test of another language's SDK"] = why
+    for tool in (toolbox.SAM, toolbox.MINISTACK):
+        if any(tool.name in str(skipped.longrepr) for skipped in terminalreporter.stats.get("skipped", [])):
+            missing[f"all end-to-end tests, for want of {tool.name}"] = "it could not be installed"
     if missing:
-        terminalreporter.section("missing DynamoDB engines", red=True)
+        terminalreporter.section("missing on this machine, so not tested", red=True)
         for name, why in missing.items():
             terminalreporter.line(f"{name}: {why}")
 

@@ -11,7 +11,7 @@ import pytest
 from dynajobs import JobQueue
 from dynajobs.testing import create_table
 from tools.local import __main__ as program
-from tools.local import command, lock, pointer, stack, toolbox
+from tools.local import command, lock, pointer, scratch, stack, toolbox
 from tools.local.demo import Demonstration
 from tools.local.emulator import Emulator, free_port
 from tools.local.layout import Layout
@@ -119,11 +119,42 @@ def test_nothing_of_this_machine_reaches_the_functions(
     monkeypatch.setenv("DYNAJOBS_TABLE", "somebody's")
     monkeypatch.setenv("AWS_PROFILE", "production")
 
-    environment = Emulator(layout=layout, port=1)._environment()
+    environment = Emulator(layout=layout, port=1)._environment(layout.scratch / "tmp")
 
     assert not [name for name in environment if name.startswith(("AWS_", "DYNAJOBS_"))]
     assert environment["BIND_HOST"] == "127.0.0.1"
     assert Path(environment["TMPDIR"]).is_relative_to(layout.scratch)
+
+
+@pytest.mark.parametrize("room", [0, 2**62])
+def test_temporary_files_go_to_memory_only_where_there_is_plenty_and_are_removed(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, room: int
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(scratch, "MEMORY", memory)
+    monkeypatch.setattr(scratch, "ROOM", room)
+
+    place = scratch.make(layout)
+
+    assert place.is_dir()
+    assert place.is_relative_to(memory if room == 0 else layout.scratch)
+    (place / "left behind").touch()
+    assert list(scratch.make(layout).iterdir()) == []
+    scratch.remove(layout)
+    assert not place.exists()
+
+
+def test_somebody_elses_folderin_memory_is_left_alone(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(scratch, "MEMORY", tmp_path / "memory")
+    monkeypatch.setattr(scratch, "ROOM", 0)
+    monkeypatch.setattr(scratch, "remove", lambda _: None)
+    taken = scratch.in_memory(layout)
+    taken.mkdir(parents=True)
+
+    assert scratch.make(layout).is_relative_to(layout.scratch)
 
 
 def test_nobodys_aws_account_reaches_the_deployment(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from dynajobs import JobQueue, Status
 from dynajobs.testing import create_table, drain
 from tests.support import cloudformation
 from tests.support.cloudformation import ROOT
+from tests.support.recipe import add_functions
 
 RECIPE = ROOT / "docs" / "recipes" / "new-function"
 STEPS = (ROOT / "docs" / "deploy.md").read_text().split("## Adding a job type")[1]
@@ -20,12 +21,6 @@ STEPS = (ROOT / "docs" / "deploy.md").read_text().split("## Adding a job type")[
 def lines_to_add() -> list[str]:
     """What steps 3 and 4 add; three columns of its indentation belong to the numbered list."""
     return re.findall(r"^   ```yaml\n   (.*\n)   ```$", STEPS, flags=re.MULTILINE)
-
-
-def insert(text: str, line: str, *, below: str) -> str:
-    """The text with a line put below the one place that is meant."""
-    assert text.count(below) == 1, f"{below!r} is not one place"
-    return text.replace(below, below + line)
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +32,13 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (function / "app.py").write_text((RECIPE / "app.py").read_text())
 
     mapped, invoked = lines_to_add()
-    text = (ROOT / "template.yaml").read_text()
-    head, tail = text.split("\nOutputs:\n")
-    text = f"{head}\n{(RECIPE / 'template.yaml').read_text()}Outputs:\n{tail}"
-    text = insert(text, mapped, below="DYNAJOBS_HANDLERS: !Sub\n            - |\n              {\n")
-    head, tail = text.split("Sid: HandOver\n")
-    hand_over, rest = tail.split("\n\n", 1)
-    hand_over = insert(hand_over, invoked, below="Resource:\n")
-    (folder / "template.yaml").write_text(f"{head}Sid: HandOver\n{hand_over}\n\n{rest}")
+    text = add_functions(
+        (ROOT / "template.yaml").read_text(),
+        resources=(RECIPE / "template.yaml").read_text(),
+        mapped=mapped,
+        invoked=invoked,
+    )
+    (folder / "template.yaml").write_text(text)
     return folder
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +17,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from tools.local import command
+from tools.local import command, scratch
 from tools.local.layout import Layout
 from tools.local.toolbox import MINISTACK
 from tools.local.trouble import Trouble, end_of
@@ -64,13 +63,13 @@ class Emulator:
     def start(self) -> None:
         """Return when it answers."""
         self.require_port()
-        self._clear()
-        for folder in (self._scratch("tmp"), self._scratch("home"), self.layout.logs, self._state):
+        temporary = scratch.make(self.layout)
+        for folder in (self._scratch("home"), self.layout.logs, self._state):
             folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as output:
             self.process = command.start(
                 [MINISTACK.python, "-m", "ministack"],
-                env=self._environment(),
+                env=self._environment(temporary),
                 cwd=self._scratch("home"),
                 output=output,
             )
@@ -87,21 +86,13 @@ class Emulator:
     def stop(self) -> None:
         """End it and every Lambda process of it, and remove what they left behind."""
         if self.process is not None:
-            if self.running:
+            if self.running and self.keep:
                 # Time to write down its state. A running Lambda would be waited for, so it ends as well.
                 command.signal_group(self.process, signal.SIGTERM)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self.process.wait(STOP_SECONDS)
             command.kill_group(self.process)
-        self._clear()
-
-    def _clear(self) -> None:
-        """Each Lambda process leaves its copy of the layer, and may still write while it dies."""
-        for _ in range(3):
-            shutil.rmtree(self.layout.scratch, ignore_errors=True)
-            if not self.layout.scratch.exists():
-                return
-            time.sleep(0.2)
+        scratch.remove(self.layout)
 
     def _scratch(self, name: str) -> Path:
         return self.layout.scratch / name
@@ -110,12 +101,12 @@ class Emulator:
     def _state(self) -> Path:
         return self.layout.kept if self.keep else self._scratch("state")
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, temporary: Path) -> dict[str, str]:
         """Written out: what is here reaches every Lambda."""
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self._scratch("home")),
-            "TMPDIR": str(self._scratch("tmp")),
+            "TMPDIR": str(temporary),
             "LANG": "C.UTF-8",
             "BIND_HOST": HOST,
             "GATEWAY_PORT": str(self.port),
@@ -123,6 +114,8 @@ class Emulator:
             "MINISTACK_REGION": REGION,
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
+            # It would remove every container that another emulator has on this machine.
+            "DOCKER_HOST": f"unix://{self._scratch('no-docker')}",
             "S3_DATA_DIR": str(self._state / "s3"),
             "STATE_DIR": str(self._state / "state"),
         }
