@@ -1,33 +1,81 @@
 """`make deploy`: builds and deploys template.yaml to AWS with the pinned SAM; the first time it asks.
 
-The answers are kept in samconfig.toml. `Runtime` and `Architecture` decide what is built, so the build takes
-them from there too.
+It asks by itself: `sam deploy --guided` asks after the build, which depends on the answers, and takes no
+empty Sentry DSN for one. What it learns is kept in samconfig.toml, where SAM finds it.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
-import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.local.console import Console
 from tools.local.layout import ROOT
+from tools.local.stack import RUNTIMES
 from tools.local.toolbox import SAM
 from tools.local.trouble import Trouble
 
-NAME = "dynajobs"
-BUILT_FOR = ("Runtime", "Architecture")
-_OVERRIDE = re.compile(r'(\w+)=(?:"((?:\\.|[^"\\])*)"|(\S*))')
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask for, and what will do as an answer."""
+
+    name: str
+    text: str
+    usual: str
+    fits: str
+
+    def answer(self, ask: Callable[[str], str]) -> str:
+        """Ask until the answer fits; an empty one is the usual one."""
+        while True:
+            given = ask(f"{self.text} [{self.usual or 'none'}]: ").strip() or self.usual
+            if re.fullmatch(self.fits, given):
+                return given
+            print(f"  {given!r} will not do.")
+
+
+QUESTIONS = (
+    Question("stack_name", "Name of the stack", "dynajobs", r"[A-Za-z][A-Za-z0-9-]{0,127}"),
+    Question("region", "AWS region", os.environ.get("AWS_REGION", "us-east-1"), r"[a-z]{2}(-[a-z]+)+-\d"),
+    Question("Runtime", f"Runtime, {RUNTIMES[0]} to {RUNTIMES[-1]}", "python3.12", "|".join(RUNTIMES)),
+    Question("Architecture", "Architecture, x86_64 or arm64", "x86_64", "x86_64|arm64"),
+    Question("TableName", "An existing table to share, if any", "", r"|[a-zA-Z0-9_.-]{3,255}"),
+    Question("SentryDsn", "Sentry DSN, if failures are to be reported", "", r'|https?://[^\s"]+'),
+)
+CONFIG = """\
+# Made by `make deploy`; every parameter of template.yaml can be set here. Runtime and Architecture decide
+# what is built, so they stand in both places.
+version = 0.1
+
+[default.build.parameters]
+parameter_overrides = {built_for}
+
+[default.deploy.parameters]
+stack_name = {stack_name}
+region = {region}
+resolve_s3 = true
+capabilities = "CAPABILITY_IAM"
+confirm_changeset = true
+fail_on_empty_changeset = false
+parameter_overrides = {parameters}
+"""
 
 
 def main(folder: Path = ROOT) -> int:
     console = Console()
     try:
+        config = folder / "samconfig.toml"
+        if not config.exists():
+            write(config, answers())
         if not SAM.ready:
             with console.step("Installing SAM, once"):
                 SAM.prepare()
-        deploy(folder)
+        sam(folder, "build")
+        sam(folder, "deploy")
     except Trouble as trouble:
         print(trouble, file=sys.stderr)
         return 1
@@ -36,64 +84,41 @@ def main(folder: Path = ROOT) -> int:
     return 0
 
 
-def deploy(folder: Path) -> None:
-    """Once more if the answers ask for another layer than was built before they were given."""
-    config = folder / "samconfig.toml"
-    before = saved(config)
-    built = build(folder, before)
-    if before is None:
-        sam(folder, "deploy", "--guided", "--stack-name", NAME, "--capabilities", "CAPABILITY_IAM")
-        answers = saved(config)
-        if answers is None:
-            print("Nothing was saved to samconfig.toml, so the next `make deploy` asks again.")
-        elif built != what_to_build_for(answers):
-            print("The answers ask for another runtime or architecture than was built: building again.")
-            build(folder, answers)
-            sam(folder, "deploy", "--no-fail-on-empty-changeset")
-    else:
-        sam(folder, "deploy", "--no-fail-on-empty-changeset")
-
-
-def build(folder: Path, parameters: dict[str, str] | None) -> dict[str, str]:
-    """Returns what it was built for, as far as that was said."""
-    wanted = what_to_build_for(parameters or {})
-    overrides = [f"{name}={value}" for name, value in wanted.items()]
-    sam(folder, "build", *(["--parameter-overrides", *overrides] if overrides else []))
-    return wanted
-
-
-def what_to_build_for(parameters: dict[str, str]) -> dict[str, str]:
-    """The parameters that the layer depends on, where they are not the template's defaults."""
-    defaults = {"Runtime": "python3.12", "Architecture": "x86_64"}
-    return {
-        name: parameters[name] for name in BUILT_FOR if parameters.get(name, defaults[name]) != defaults[name]
-    }
-
-
-def saved(config: Path) -> dict[str, str] | None:
-    """The parameters of an earlier deployment; None if there was none."""
-    if not config.exists():
-        return None
+def answers(ask: Callable[[str], str] | None = None) -> dict[str, str]:
+    """By name; asked in the terminal."""
+    ask = ask or input
     try:
-        settings = tomllib.loads(config.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise Trouble(f"{config} cannot be read: {error}. Mend it, or remove it to be asked again.") from None
-    found = settings.get("default", {}).get("deploy", {}).get("parameters")
-    if found is None:
-        return None
-    overrides = found.get("parameter_overrides", "")
-    text = overrides if isinstance(overrides, str) else " ".join(overrides)
-    return {name: quoted or plain for name, quoted, plain in _OVERRIDE.findall(text)}
+        print("The first deployment from this folder: Enter takes what is in brackets.\n")
+        return {question.name: question.answer(ask) for question in QUESTIONS}
+    except EOFError:
+        raise Trouble(
+            "\nThe first `make deploy` asks questions, and there is nobody to answer: run it in a terminal, "
+            "or write samconfig.toml as docs/deploy.md says."
+        ) from None
 
 
-def sam(folder: Path, *arguments: str) -> None:
-    """In the foreground: it asks, and shows what will change."""
+def write(config: Path, answered: dict[str, str]) -> None:
+    """For its owner alone: it may hold the DSN."""
+    parameters = [f"{question.name}={answered[question.name]}" for question in QUESTIONS[2:]]
+    text = CONFIG.format(
+        stack_name=json.dumps(answered["stack_name"]),
+        region=json.dumps(answered["region"]),
+        built_for=json.dumps(parameters[:2]),
+        parameters=json.dumps([each for each in parameters if not each.endswith("=")]),
+    )
+    with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    print(f"\nKept in {config.name}, so that the next `make deploy` need not ask.\n")
+
+
+def sam(folder: Path, verb: str) -> None:
+    """In the foreground: it shows what will change, and asks for consent."""
     # A make above us must not steer the layer's own; the layer is put together by our Python's pip.
     mine = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     mine["PYTHON"] = sys.executable
-    code = subprocess.call([SAM.home / "bin" / "sam", *arguments], cwd=folder, env=mine)
+    code = subprocess.call([SAM.home / "bin" / "sam", verb], cwd=folder, env=mine)
     if code:
-        raise Trouble(f"`sam {arguments[0]}` failed (exit code {code}); what it said is above.")
+        raise Trouble(f"`sam {verb}` failed (exit code {code}); what it said is above.")
 
 
 if __name__ == "__main__":
