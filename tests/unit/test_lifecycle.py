@@ -354,7 +354,7 @@ def test_a_lease_at_the_end_of_time_has_not_lapsed() -> None:
     assert not lifecycle.claimable(forever, NOW)
 
 
-@pytest.mark.parametrize("status", FINISHED)
+@pytest.mark.parametrize("status", sorted(FINISHED))
 def test_a_finished_job_is_never_claimable(status: Status) -> None:
     assert not lifecycle.claimable(replace(PENDING, status=status), NOW)
 
