@@ -28,19 +28,19 @@ def test_what_fits_stays_whole(queue: JobQueue) -> None:
     assert (run.message, run.details) == (message, details)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x" * 16 * KB,
-        {"a": "é" * 10 * KB},
-        ['"' * 9 * KB],
-        ["\x00"] * 9000,
-        [{"quote": '"\\'}] * 2000,
-        "😀" * 5000,
-    ],
-)
-def test_a_large_result_is_cut_with_a_mark(queue: JobQueue, value: Any) -> None:
-    result = finished(queue, value).result
+LARGE: dict[str, Any] = {
+    "text": "x" * 16 * KB,
+    "accents": {"a": "é" * 10 * KB},
+    "quotes": ['"' * 9 * KB],
+    "control characters": ["\x00"] * 9000,
+    "escapes": [{"quote": '"\\'}] * 2000,
+    "emoji": "😀" * 5000,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_large_result_is_cut_with_a_mark(queue: JobQueue, kind: str) -> None:
+    result = finished(queue, LARGE[kind]).result
 
     assert isinstance(result, str)
     assert "truncated" in result
