@@ -14,7 +14,7 @@ from tools.local import __main__ as program
 from tools.local import command, lock, pointer, scratch, stack, toolbox
 from tools.local.demo import Demonstration
 from tools.local.emulator import Emulator, free_port
-from tools.local.layout import Layout
+from tools.local.layout import ROOT, Layout
 from tools.local.stack import Stack
 from tools.local.trouble import Trouble
 
@@ -199,3 +199,16 @@ def test_a_poller_that_fails_ends_the_demonstration(moto_client: object, table_n
         demonstration.run()
     assert len(said) == 6
     assert "no second job" in said[-1]
+
+
+def test_nothing_of_the_tools_is_in_the_library_its_functions_or_our_environment() -> None:
+    shipped = [*(ROOT / "layers").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
+    ours = (ROOT / "requirements-dev.txt").read_text() + (
+        ROOT / "layers/dynajobs/requirements.txt"
+    ).read_text()
+
+    assert shipped
+    for word in ("ministack", "samcli"):
+        assert not [path for path in shipped if word in path.read_text()]
+    assert "ministack==" not in ours
+    assert "aws-sam-cli==" not in ours
