@@ -774,11 +774,11 @@ def tell_stories(client: Any, shards: int, stories: int) -> None:
 
 @pytest.mark.usefixtures("quiet")
 def test_every_story_keeps_the_promises(moto_client: Any) -> None:
-    tell_stories(moto_client, shards=1, stories=16)
+    tell_stories(moto_client, shards=1, stories=10)
 
 
 @pytest.mark.engine
 @pytest.mark.xdist_group("dynoxide")
 @pytest.mark.usefixtures("quiet")
 def test_every_story_keeps_the_promises_on_dynoxide(dynoxide: engines.RunningEngine) -> None:
-    tell_stories(engines.client(dynoxide), shards=2, stories=36)
+    tell_stories(engines.client(dynoxide), shards=2, stories=30)
