@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random as _random
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,9 @@ _REJECTED = frozenset(
     }
 )
 _FAILED = "ConditionalCheckFailed"
+_UNFIT = re.compile(r"\W", re.ASCII)
+"""What a placeholder cannot have in it, and the name of somebody's index or expiry can."""
+
 NEW = "attribute_not_exists(PK)"
 
 Answer = TypeVar("Answer")
@@ -69,7 +73,7 @@ class Expression:
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def name(self, attribute: str) -> str:
-        placeholder = f"#{attribute}"
+        placeholder = "#" + _UNFIT.sub(lambda unfit: f"__{ord(unfit[0]):x}", attribute)
         self.names[placeholder] = attribute
         return placeholder
 
