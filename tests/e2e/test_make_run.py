@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dynajobs import JobQueue, Settings, Status
-from tools.local import scratch
+from tools.local import command, scratch
 from tools.local.emulator import Emulator, free_port
 from tools.local.layout import ROOT, Layout
 
@@ -48,13 +48,8 @@ class Run:
 def start(layout: Layout, port: int) -> Run:
     output = layout.home / "output.txt"
     with output.open("wb") as file:
-        make = subprocess.Popen(
-            [*MAKE, "run", f"PORT={port}", f"LOCAL_HOME={layout.home}"],
-            cwd=ROOT,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        words = [*MAKE, "run", f"PORT={port}", f"LOCAL_HOME={layout.home}"]
+        make = command.start(words, env=os.environ, cwd=ROOT, output=file)
     return Run(make, layout, port, output)
 
 
@@ -123,9 +118,9 @@ def test_finished_jobs_are_forgotten_in_time(running: Run) -> None:
 
 
 def test_a_second_one_in_the_folder_is_refused_in_a_sentence(running: Run) -> None:
-    command = [*MAKE, "run", f"PORT={free_port()}", f"LOCAL_HOME={running.layout.home}"]
+    words = [*MAKE, "run", f"PORT={free_port()}", f"LOCAL_HOME={running.layout.home}"]
 
-    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    second = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert second.returncode != 0
     assert "A stack is already running in this folder" in second.stderr

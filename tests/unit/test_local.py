@@ -140,19 +140,38 @@ def test_temporary_files_go_to_memory_only_where_there_is_plenty_and_are_removed
     assert place.is_dir()
     assert place.is_relative_to(memory if room == 0 else layout.scratch)
     (place / "left behind").touch()
-    assert list(scratch.make(layout).iterdir()) == []
+    assert not (scratch.make(layout) / "left behind").exists()
     scratch.remove(layout)
     assert not place.exists()
 
 
-def test_somebody_elses_folderin_memory_is_left_alone(
+def test_what_killed_stacks_left_in_memory_is_given_back_and_running_ones_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(scratch, "MEMORY", tmp_path)
+    monkeypatch.setattr(scratch, "ROOM", 0)
+    killed, running, new = (Layout(tmp_path / name) for name in ("killed", "running", "new"))
+    left = scratch.make(killed)
+    scratch._held.pop(left).close()  # as the system does when a process ends
+    kept = scratch.make(running)
+
+    scratch.make(new)
+
+    assert not left.exists()
+    assert kept.exists()
+    for layout in (running, new):
+        scratch.remove(layout)
+
+
+def test_somebody_elses_place_in_memory_is_left_alone(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(scratch, "MEMORY", tmp_path / "memory")
     monkeypatch.setattr(scratch, "ROOM", 0)
-    monkeypatch.setattr(scratch, "remove", lambda _: None)
+    monkeypatch.setattr(scratch, "_remove", lambda *_: None)  # the system would refuse it
     taken = scratch.in_memory(layout)
-    taken.mkdir(parents=True)
+    taken.parent.mkdir()
+    taken.touch()
 
     assert scratch.make(layout).is_relative_to(layout.scratch)
 
