@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -38,6 +39,7 @@ def test_a_second_stack_in_a_folder_is_refused_and_names_the_first(layout: Layou
 def test_a_port_that_is_taken_is_named_with_another_to_try(
     layout: Layout, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -46,6 +48,7 @@ def test_a_port_that_is_taken_is_named_with_another_to_try(
         code = program.main(["--home", str(layout.home), "--port", str(port)])
 
     assert code == 1
+    assert signal.getsignal(signal.SIGTERM) is before
     said = capsys.readouterr().err
     assert f"Port {port} is taken" in said
     assert "make run PORT=" in said

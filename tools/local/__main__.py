@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from dynajobs import DynajobsError, JobQueue, Settings
 from tools.local import lock, pointer
 from tools.local.console import Console
@@ -31,17 +33,20 @@ class Stopped(BaseException):
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     console = Console()
-    for each in SIGNALS:
-        signal.signal(each, _stop)
+    before = {each: signal.signal(each, _stop) for each in SIGNALS}
     try:
         run(options, console)
     except Trouble as trouble:
-        sys.stdout.flush()
-        print(f"\n{trouble}", file=sys.stderr)
-        return 1
+        return _sorry(str(trouble))
+    except (BotoCoreError, ClientError) as error:
+        log = Layout(options.home).logs / "emulator.log"
+        return _sorry(f"The emulator did not do what it should: {error}\nIts log ended with:\n{end_of(log)}")
     except Stopped:
         console.say("Stopped.")
         return 0
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
     return 0
 
 
@@ -67,6 +72,7 @@ def serve(options: argparse.Namespace, layout: Layout, console: Console, undo: E
     runtime()  # a Python that will not do is said first
     emulator = Emulator(layout=layout, port=options.port, keep=options.keep)
     emulator.require_port()
+    layout.pointer.unlink(missing_ok=True)  # of one that was killed: there is no other, we have the lock
     prepare(console)
     stack = Stack(layout=layout)
     with console.step("Building the stack with sam build"):
@@ -139,6 +145,12 @@ def _stop_emulator(emulator: Emulator, console: Console) -> None:
     if emulator.process is not None:
         console.say("Stopping ...")
     emulator.stop()
+
+
+def _sorry(sentence: str) -> int:
+    sys.stdout.flush()
+    print(f"\n{sentence}", file=sys.stderr)
+    return 1
 
 
 def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the shape of a signal handler
