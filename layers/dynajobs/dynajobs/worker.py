@@ -72,6 +72,7 @@ class Worker:
         self._turns = Turns()
         self._feed: queues.Queue[Stored | None] = queues.Queue(maxsize=queue.settings.poll_limit)
         self._taken: set[str] = set()
+        self._left: dict[str, float] = {}
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, name=f"dynajobs-worker-{number}", daemon=True)
@@ -116,7 +117,7 @@ class Worker:
             for seen in islice(self._turns.order(lanes), ROUNDS * self.queue.settings.poll_limit):
                 if self._stop.is_set():
                     return False
-                if seen.job.id not in self._taken:
+                if seen.job.id not in self._taken and not self._was_left(seen.job.id):
                     self._taken.add(seen.job.id)
                     self._put(seen)
                     fed = True
@@ -124,6 +125,13 @@ class Worker:
             logger.warning("poll failed", extra={"reason": str(error)})
             return False
         return fed
+
+    def _was_left(self, job_id: str) -> bool:
+        """A job that could not be started waits for the next interval: trying at once would only be busy."""
+        if time.monotonic() < self._left.get(job_id, 0):
+            return True
+        self._left.pop(job_id, None)
+        return False
 
     def _put(self, seen: Stored) -> None:
         while not self._stop.is_set():
@@ -143,6 +151,7 @@ class Worker:
                     self._start(seen)
             except Exception:  # noqa: BLE001 - its lease lapses, the job is claimed again; this thread goes on
                 logger.exception("job left", extra={"job_id": seen.job.id, "job_type": seen.job.job_type})
+                self._left[seen.job.id] = time.monotonic() + self.queue.settings.poll_interval_seconds
             finally:
                 self._taken.discard(seen.job.id)
 
