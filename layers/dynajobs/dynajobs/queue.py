@@ -242,7 +242,10 @@ class JobQueue:
                 raise InvalidTransition(
                     f"job {other.id} is {other.status}: nothing can go before it", job=other
                 )
-            due, priority = other.scheduled_for - lifecycle.TICK, other.priority
+            try:
+                due, priority = other.scheduled_for - lifecycle.TICK, other.priority
+            except OverflowError:
+                raise InvalidJob(f"before is {other.id}: it is due at the first instant there is") from None
         elif due is None and priority is None:
             raise InvalidJob("nothing to change: give run_at, delay, priority or before")
         return self._change(
