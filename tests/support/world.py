@@ -30,6 +30,7 @@ from dynajobs.telemetry import Telemetry
 from dynajobs.testing import Clock
 from dynajobs.worker import begin_here
 from tests.support.faults import Fault, Line
+from tests.support.table import event_of
 
 START = datetime(2026, 11, 18, 7, tzinfo=UTC)
 LAPSE = timedelta(seconds=100)
@@ -270,12 +271,6 @@ class World:
             _assert_lock_fits(each)
             _assert_runs_fit(each.job, items)
         _assert_records_fit([each.job for each in jobs], items)
-
-
-def event_of(job: Job) -> dict[str, str]:
-    """What the poller sends to the function of a claimed job."""
-    key = job_key(job)
-    return {"pk": key["PK"]["S"], "sk": key["SK"]["S"], "job_id": job.id, "token": job.locked_by or ""}
 
 
 def _assert_lock_fits(stored: Stored) -> None:
