@@ -26,6 +26,9 @@ Story = Generator[Callable[[], Any], Any, Any]
 
 MINUTE = timedelta(minutes=1)
 TOMORROW = START + timedelta(days=1)
+MOTO_FAULTS = [Fault.LOST, Fault.REFUSED_UNAIDED, Fault.LOST_UNAIDED]
+"""moto is slow, and forgets the tokens of transactions: there our own eyes alone tell what arrived."""
+
 RETRIED = {Fault.REFUSED, Fault.LOST, Fault.CONFLICT}
 
 
@@ -91,10 +94,11 @@ def test_promises_hold_whatever_call_fails(
         made.empty()
         return made
 
-    calls = perform(operation, world())
+    told = world()
+    calls = perform(operation, told)
     assert calls
     for number, api in enumerate(calls, start=1):
-        for fault in Fault:
+        for fault in MOTO_FAULTS if told.line.in_process else Fault:
             if fault.concerns(api):
                 with subtests.test(f"{operation.name}, call {number} of {len(calls)} ({api}): {fault}"):
                     perform(operation, world(fault), number, fault)

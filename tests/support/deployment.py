@@ -21,6 +21,7 @@ from tools.local.stack import LOCAL, Stack
 E2E = ROOT / "tests" / "e2e"
 SHORT = {
     **LOCAL,
+    "MaxInFlight": "12",
     "LeaseSeconds": "30",
     "MaxAttempts": "3",
     "BaseDelaySeconds": "1",

@@ -53,7 +53,7 @@ class Line:
         self._fault: Fault | None = None
         self._at = 0
         self._conflicts = 0
-        self._in_process = client.meta.endpoint_url.endswith(".amazonaws.com")
+        self.in_process = client.meta.endpoint_url.endswith(".amazonaws.com")
         # botocore runs every handler of an event, so moto would carry out even what is refused here.
         client.meta.events.unregister("before-send", botocore_stubber)
         client.meta.events.register("before-call.dynamodb", self._count)
@@ -99,7 +99,7 @@ class Line:
         return self._fault
 
     def _deliver(self, request: Any, event_name: str) -> Any:
-        if self._in_process:
+        if self.in_process:
             return botocore_stubber(event_name, request)
         return self.client._endpoint.http_session.send(request)
 
