@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cProfile
+import logging
 import os
 import pstats
+from statistics import median
 from typing import Any
 
 import boto3
@@ -22,6 +24,7 @@ def main() -> None:
     missing = engines.DYNOXIDE.why_missing()
     if missing:
         raise SystemExit(f"make bench needs the dynoxide engine: {missing}")
+    logging.disable()
     engine = engines.start(engines.DYNOXIDE)
     os.environ.update(
         AWS_ENDPOINT_URL=engine.endpoint_url,
@@ -39,25 +42,31 @@ def bare_client() -> Any:
 
 
 def print_throughput() -> None:
-    print(f"Throughput: {JOBS} jobs, {throughput.THREADS} threads, median of {throughput.ROUNDS} rounds")
-    found = throughput.compare(bare_client, default_client, JOBS)
-    for name in ("enqueue", "drain"):
-        ours, bare = found[name], found[f"bare_{name}"]
-        cpu, bare_cpu = found[f"{name}_cpu"] * 1000, found[f"bare_{name}_cpu"] * 1000
-        wanted = WANTED_DRAIN if name == "drain" else WANTED_ENQUEUE
+    print(f"Throughput: {JOBS} jobs, {throughput.THREADS} threads, medians of {throughput.ROUNDS} rounds")
+    enqueue, drain = throughput.compare(bare_client, default_client, JOBS)
+    for name, found, wanted in (("enqueue", enqueue, WANTED_ENQUEUE), ("drain", drain, WANTED_DRAIN)):
         print(
-            f"  {name:8} {ours:6.0f} jobs/s, bare boto3 {bare:6.0f}: "
-            f"ratio {ours / bare:.2f} (wanted {wanted}); client CPU {cpu:.2f} ms a job, bare {bare_cpu:.2f}"
+            f"  {name:8} ratio {found.ratio:.2f} (wanted {wanted}): "
+            f"{typical(found.ours)}, bare boto3 {typical(found.bare)}"
         )
-    print(f"  requests a drained job: {found['drain_requests']:.2f}, bare 2.00")
-    if found["drain"] / found["bare_drain"] < WANTED_DRAIN:
+    print(f"  requests a drained job: {median(each.requests for each in drain.ours):.2f}, bare 2.00")
+    if drain.ratio < WANTED_DRAIN:
         print_profile()
+
+
+def typical(rates: list[throughput.Rate]) -> str:
+    per_second = median(rate.per_second for rate in rates)
+    return (
+        f"{per_second:.0f} jobs/s with {median(rate.cpu_milliseconds for rate in rates):.2f} ms of CPU each"
+    )
 
 
 def print_profile() -> None:
     """Where the time of a drain goes that is slower than wanted."""
     profile = cProfile.Profile()
-    profile.runcall(throughput.measure_ours, default_client(), JOBS, throughput.Rounds())
+    profile.runcall(
+        throughput.measure_ours, default_client(), JOBS, throughput.Comparison(), throughput.Comparison()
+    )
     pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
 

@@ -53,13 +53,6 @@ def fresh_table(client: Any) -> Iterator[str]:
         client.delete_table(TableName=name)
 
 
-def seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall and CPU seconds of some work."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - cpu
-
-
 def bare_enqueue(client: Any, table: str, count: int) -> list[dict[str, Any]]:
     """One conditional PutItem per job, as anybody would write it."""
     items = [
@@ -135,48 +128,63 @@ def bare_drain(client: Any, table: str, items: list[dict[str, Any]]) -> None:
         list(pool.map(handle, items))
 
 
-class Rounds:
-    """Measurements of several rounds, and their medians."""
+@dataclass(frozen=True)
+class Rate:
+    """How fast some work went."""
 
-    def __init__(self) -> None:
-        self._seen: dict[str, list[float]] = {}
+    per_second: float
+    cpu_milliseconds: float
+    requests: float = 0.0
 
-    def note(self, **values: float) -> None:
-        for name, value in values.items():
-            self._seen.setdefault(name, []).append(value)
+
+@dataclass
+class Comparison:
+    """The rates of some work, bare and ours, round by round."""
+
+    bare: list[Rate] = field(default_factory=list)
+    ours: list[Rate] = field(default_factory=list)
 
     @property
-    def medians(self) -> dict[str, float]:
-        return {name: median(values) for name, values in self._seen.items()}
+    def ratio(self) -> float:
+        """Ours against bare; of each round, since a machine's speed changes from one to the next."""
+        pairs = zip(self.ours, self.bare, strict=True)
+        return median(ours.per_second / bare.per_second for ours, bare in pairs)
 
 
-def measure_bare(client: Any, count: int, rounds: Rounds) -> None:
+def rate(count: int, work: Callable[[], object], requests: Requests | None = None) -> Rate:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Rate(count / wall, cpu / count * 1000, requests.total / count if requests else 0.0)
+
+
+def measure_bare(client: Any, count: int, enqueue: Comparison, drain: Comparison) -> None:
     with fresh_table(client) as table:
         items: list[dict[str, Any]] = []
-        wall, cpu = seconds(lambda: items.extend(bare_enqueue(client, table, count)))
-        rounds.note(bare_enqueue=count / wall, bare_enqueue_cpu=cpu / count)
-        wall, cpu = seconds(lambda: bare_drain(client, table, items))
-        rounds.note(bare_drain=count / wall, bare_drain_cpu=cpu / count)
+        enqueue.bare.append(rate(count, lambda: items.extend(bare_enqueue(client, table, count))))
+        drain.bare.append(rate(count, lambda: bare_drain(client, table, items)))
 
 
-def measure_ours(client: Any, count: int, rounds: Rounds) -> None:
+def measure_ours(client: Any, count: int, enqueue: Comparison, drain: Comparison) -> None:
     with fresh_table(client) as table:
         queue = JobQueue(table, client=client, settings=Settings())
-        wall, cpu = seconds(lambda: queue.enqueue_many("noop", [{}] * count))
-        rounds.note(enqueue=count / wall, enqueue_cpu=cpu / count)
+        enqueue.ours.append(rate(count, lambda: queue.enqueue_many("noop", [{}] * count)))
         requests = Requests()
         requests.watch(client)
         worker = Worker(queue, jobs, concurrency=THREADS)
-        wall, cpu = seconds(lambda: worker.run(once=True))
+        drain.ours.append(rate(count, lambda: worker.run(once=True), requests))
         if worker.finished != count:
             raise SystemExit(f"{worker.finished} of {count} jobs were finished")
-        rounds.note(drain=count / wall, drain_cpu=cpu / count, drain_requests=requests.total / count)
 
 
-def compare(bare_client: Callable[[], Any], our_client: Callable[[], Any], count: int) -> dict[str, float]:
-    """Medians over several rounds, bare and ours in turn so that both meet the same machine."""
-    rounds = Rounds()
+def compare(
+    bare_client: Callable[[], Any], our_client: Callable[[], Any], count: int
+) -> tuple[Comparison, Comparison]:
+    """Enqueueing and draining, bare and ours in turn so that both meet the same machine."""
+    enqueue, drain = Comparison(), Comparison()
+    turns = [(measure_bare, bare_client), (measure_ours, our_client)]
     for _ in range(ROUNDS):
-        measure_bare(bare_client(), count, rounds)
-        measure_ours(our_client(), count, rounds)
-    return rounds.medians
+        for measure, client in turns:
+            measure(client(), count, enqueue, drain)
+        turns.reverse()
+    return enqueue, drain

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dynajobs import JobQueue, Registry, Settings, poller
-from dynajobs.testing import Clock, create_table
+from dynajobs.testing import Clock
 from tests.support.delivery import Delivery
+from tests.support.table import create_lasting_table
 from tests.support.work import working
 
 MakeQueue = Callable[..., JobQueue]
@@ -48,13 +49,7 @@ def moto_queue(moto_client: Any, table_name: str, clock: Clock) -> JobQueue:
 
 
 def queues_on(client: Any, table_name: str, clock: Callable[[], Any]) -> MakeQueue:
-    create_table(client, table_name)
-    # Items expire by the wall clock, which is far ahead of the clock of the tests.
-    off = {"Enabled": False, "AttributeName": "expires_at"}
-    client.update_time_to_live(TableName=table_name, TimeToLiveSpecification=off)
-    if "127.0.0.1" in client.meta.endpoint_url:
-        # Nobody reads the stream here, and the engines grow slow with its length. (moto cannot turn it off.)
-        client.update_table(TableName=table_name, StreamSpecification={"StreamEnabled": False})
+    create_lasting_table(client, table_name)
 
     def make(registry: Registry | None = None, **settings: Any) -> JobQueue:
         chosen = Settings(**{"handlers": FUNCTIONS, **settings})

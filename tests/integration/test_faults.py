@@ -20,7 +20,8 @@ from dynajobs.item import job_key
 from dynajobs.lease import Lease, Renewer
 from dynajobs.testing import drain
 from tests.support.faults import Fault, line
-from tests.support.world import LAPSE, OWN_KEY, START, World, create_table
+from tests.support.table import create_lasting_table
+from tests.support.world import LAPSE, OWN_KEY, START, World
 
 Story = Generator[Callable[[], Any], Any, Any]
 
@@ -85,7 +86,7 @@ def test_promises_hold_whatever_call_fails(
     monkeypatch.setattr(poller, "CLAIM_THREADS", 1)
     monkeypatch.setattr(Renewer, "_run", lambda _: None)
     monkeypatch.setattr(botocore.endpoint, "time", SimpleNamespace(sleep=lambda _: None))
-    create_table(engine_client, table_name)
+    create_lasting_table(engine_client, table_name)
 
     def world(fault: Fault | None = None) -> World:
         retries = fault is None or not fault.unaided

@@ -48,7 +48,7 @@ from dynajobs.lanes import Walk
 from dynajobs.lease import Lease
 from dynajobs.poller import SWEEP_EVERY, Poller
 from dynajobs.telemetry import Telemetry, logger
-from dynajobs.testing import Clock, create_table
+from dynajobs.testing import Clock
 from dynajobs.worker import begin_here
 from tests.support import engines
 from tests.support.model import (
@@ -63,6 +63,7 @@ from tests.support.model import (
     Record,
     backoff,
 )
+from tests.support.table import create_lasting_table
 
 # So far ahead that no engine's own expiry of items can interfere.
 START = datetime(2040, 1, 1, tzinfo=UTC)
@@ -150,7 +151,7 @@ class Stories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.table = f"machine-{uuid4().hex}"
-        create_table(self.client, self.table)
+        create_lasting_table(self.client, self.table)
         self.clock = Clock(START)
         self.queue = JobQueue(
             self.table,

@@ -5,9 +5,17 @@ from uuid import uuid4
 
 from dynajobs import Job, JobQueue
 from dynajobs.item import Item, job_key
+from dynajobs.testing import create_table
 
 DUE = "2025-12-31T23:00:00.000000Z"
 """An hour before the clock of the tests starts."""
+
+
+def create_lasting_table(client: Any, name: str) -> None:
+    """A table that nothing expires from: the wall clock is far ahead of the clock of the tests."""
+    create_table(client, name)
+    off = {"Enabled": False, "AttributeName": "expires_at"}
+    client.update_time_to_live(TableName=name, TimeToLiveSpecification=off)
 
 
 def all_items(queue: JobQueue, prefix: str = "") -> list[Item]:

@@ -43,27 +43,6 @@ HOLD = CONFLICT_PATIENCE + 0.5
 OWN_KEY: Item = {"PK": {"S": "app#1"}, "SK": {"S": "effect"}}
 
 
-def create_table(client: Any, name: str) -> None:
-    """A table without a stream: moto copies its tables for every transaction, streamed records included."""
-    attributes = ("PK", "SK", "GSI1PK", "GSI1SK")
-    pk, sk, index_pk, index_sk = (
-        {"AttributeName": attribute, "KeyType": kind}
-        for attribute, kind in zip(attributes, ("HASH", "RANGE") * 2, strict=True)
-    )
-    index = {
-        "IndexName": "GSI1",
-        "KeySchema": [index_pk, index_sk],
-        "Projection": {"ProjectionType": "KEYS_ONLY"},
-    }
-    client.create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in attributes],
-        KeySchema=[pk, sk],
-        GlobalSecondaryIndexes=[index],
-    )
-
-
 class Context:
     """As much of a Lambda context as a handler function looks at."""
 

@@ -214,10 +214,14 @@ def test_the_table_is_the_one_tests_use(moto_client: Any, table_name: str) -> No
         for index in tested["GlobalSecondaryIndexes"]
     ]
     assert deployed["BillingMode"] == tested["BillingModeSummary"]["BillingMode"]
-    stream = tested["StreamSpecification"]
-    assert stream == {"StreamEnabled": True, **deployed["StreamSpecification"]}
     ttl = moto_client.describe_time_to_live(TableName=table_name)["TimeToLiveDescription"]
     assert deployed["TimeToLiveSpecification"] == {"AttributeName": ttl["AttributeName"], "Enabled": True}
+
+
+def test_the_stream_tells_what_a_job_was_and_is() -> None:
+    table = TEMPLATE["Resources"]["JobTable"]["Properties"]
+
+    assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
 def test_the_table_survives_the_stack_and_accidents() -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from dynajobs import fault, redact
-from dynajobs.job import Job
+from dynajobs.job import Job, Status
 from dynajobs.keys import timestamp
 from dynajobs.settings import Settings
 
@@ -164,7 +164,8 @@ class Telemetry:
 
 
 def _identity(job: Job) -> dict[str, Any]:
-    attempt = job.open_run.attempt if job.open_run else job.attempts
+    last = job.runs[-1].attempt if job.runs else job.attempts
+    attempt = job.attempts + 1 if job.status is Status.IN_PROGRESS else last
     return {"job_id": job.id, "job_type": job.job_type, "attempt": attempt, "status": str(job.status)}
 
 
