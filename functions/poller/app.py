@@ -1,5 +1,5 @@
-"""The poller: EventBridge wakes it every minute, and it hands due jobs to the functions of their types."""
+"""The poller: it hands due jobs to the functions of their types, woken every minute and by new jobs."""
 
-from dynajobs.poller import lambda_handler
+from dynajobs.poller_function import lambda_handler
 
 handler = lambda_handler()

@@ -42,6 +42,7 @@ def stack(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dep
     deployed = deployment.deploy(tmp_path_factory.mktemp("e2e"))
     try:
         deployed.ticking(False)
+        deployed.waking(False)
         yield deployed
     finally:
         deployed.emulator.stop()

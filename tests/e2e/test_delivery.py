@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dynajobs import Job, Status
 from dynajobs.keys import timestamp
+from dynajobs.poller_function import TICK
 from tests.support.deployment import Deployment
 
 BACKLOG = 300
@@ -20,7 +21,7 @@ def assert_each_ran_once(stack: Deployment, batch: str, done: list[Job]) -> None
 def test_an_event_delivered_twice_runs_once(stack: Deployment, batch: str) -> None:
     jobs = stack.queue.enqueue_many("e2e.work", [{"batch": batch}] * 3)
 
-    stack.call("RepeatingPoller", {})
+    stack.call("RepeatingPoller", {"source": TICK})
     done = stack.settle(jobs)
 
     assert_each_ran_once(stack, batch, done)

@@ -440,7 +440,7 @@ class Stories(RuleBasedStateMachine):
         return job
 
     def walk(self) -> list[Stored]:
-        walk = Walk(self.queue.store, self.now, self.shards, self.executor.telemetry)
+        walk = Walk(self.queue.store, self.now, range(self.shards), self.executor.telemetry)
         return [each for priority in keys.PRIORITIES for each in walk.claimable(priority)]
 
     def deliver(self, pick: int, answer: str | None) -> None:

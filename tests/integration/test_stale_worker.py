@@ -111,7 +111,7 @@ def test_a_job_moved_by_hand_takes_its_dedup_record_along(
     (item,) = live_items(queue)
     later = (clock() + timedelta(hours=1)).isoformat()
     put(queue, item | {"scheduled_for": {"S": later}})
-    assert list(Walk(queue.store, queue.now(), 1, executor.telemetry).claimable(0)) == []
+    assert list(Walk(queue.store, queue.now(), [0], executor.telemetry).claimable(0)) == []
 
     (moved,), (record,) = live_items(queue), dedup_items(queue)
     assert (record["job_pk"], record["job_sk"]) == (moved["PK"], moved["SK"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dynajobs import Job, JobQueue, Settings
+from dynajobs.poller_function import TICK
 from tests.support.recipe import add_functions
 from tools.local.emulator import Emulator, free_port
 from tools.local.layout import ROOT, Layout
@@ -66,6 +67,13 @@ class Deployment:
         [rule] = events.list_rules(NamePrefix="dynajobs-PollerFunctionTick")["Rules"]
         (events.enable_rule if on else events.disable_rule)(Name=rule["Name"])
 
+    def waking(self, on: bool) -> None:
+        """Let new jobs wake the poller through the table's stream, or not."""
+        [mapping] = self._lambda.list_event_source_mappings(FunctionName=self.names["PollerFunction"])[
+            "EventSourceMappings"
+        ]
+        self._lambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=on)
+
     def poll(self) -> dict[str, Any]:
         """Have the poller look now, and return when it is done."""
         return poll(self.emulator, self.outputs["PollerFunctionName"])
@@ -79,7 +87,7 @@ class Deployment:
 
     def kill(self, function: str) -> None:
         """Invoke a function that does not live to answer."""
-        answer = self._lambda.invoke(FunctionName=self.names[function], Payload=b"{}")
+        answer = self._lambda.invoke(FunctionName=self.names[function], Payload=json.dumps({"source": TICK}))
         assert "FunctionError" in answer, "it should have died"
 
     def settle(self, jobs: Iterable[Job], *, within: float = PATIENCE_SECONDS) -> list[Job]:

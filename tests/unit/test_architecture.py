@@ -18,11 +18,14 @@ LAYERS = [
     {"lifecycle", "item", "telemetry", "views"},
     {"dynamo", "claiming"},
     {"dedup"},
+    {"control"},
     {"store"},
-    {"producing", "listing", "lease", "lanes", "invoke"},
+    {"producing", "listing", "lease", "lanes", "invoke", "finishing"},
     {"outcome", "context", "registry", "queue"},
     {"execution", "poller"},
-    {"function", "worker"},
+    {"vigil"},
+    {"wake"},
+    {"function", "worker", "poller_function"},
     {"testing", "cli"},
 ]
 HOMES = {

@@ -28,6 +28,7 @@ MAX_DETAILS = 4 * 1024
 MAX_MESSAGE = 1024
 
 Transition = Callable[[Job, datetime], Job]
+Settle = Callable[[Stored, Callable[[Job], Job], list[dict[str, Any]]], Job]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,18 @@ class Executor:
     """Runs begun jobs with the handlers of a registry."""
 
     def __init__(
-        self, queue: JobQueue, registry: Registry, telemetry: Telemetry, renewer: Renewer | None = None
+        self,
+        queue: JobQueue,
+        registry: Registry,
+        telemetry: Telemetry,
+        renewer: Renewer | None = None,
+        settle: Settle | None = None,
     ) -> None:
         self.queue = queue
         self.registry = registry
         self.telemetry = telemetry
         self.renewer = renewer
+        self.settle = settle or queue.store.settle
 
     def max_attempts(self, job_type: str) -> int:
         """The limit of a job that was enqueued without one."""
@@ -148,9 +155,7 @@ class Executor:
 
     def _record(self, seen: Stored, verdict: Verdict, context: JobContext, model: Any) -> Job | None:
         try:
-            job = self.queue.store.settle(
-                seen, lambda job: verdict.transition(job, self.queue.now()), verdict.actions
-            )
+            job = self.settle(seen, lambda job: verdict.transition(job, self.queue.now()), verdict.actions)
         except ActionRefused as refused:
             cause = fault.from_message(seen.job.job_type, "ActionRefused", str(refused))
             return self._record_failure(seen, cause, refused, context, model)

@@ -23,10 +23,15 @@ class LambdaInvoke:
 
     def __call__(self, function: str, job: Job) -> None:
         """Hand over a claimed job: its key, its id and the claim's token, nothing else."""
+        key = job_key(job)
+        self.send(
+            function, {"pk": key["PK"]["S"], "sk": key["SK"]["S"], "job_id": job.id, "token": job.locked_by}
+        )
+
+    def send(self, function: str, event: dict[str, Any]) -> None:
+        """Invoke a function with any event; `Unavailable` if Lambda does not take it."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        key = job_key(job)
-        event = {"pk": key["PK"]["S"], "sk": key["SK"]["S"], "job_id": job.id, "token": job.locked_by}
         try:
             self._lambda().invoke(
                 FunctionName=function, InvocationType="Event", Payload=json.dumps(event).encode()

@@ -58,6 +58,11 @@ def due_key(scheduled_for: datetime, job_id: str) -> str:
     return f"{DUE_PREFIX}{timestamp(scheduled_for)}#{job_id}"
 
 
+def due_from(moment: datetime) -> str:
+    """The least sort key due at `moment`."""
+    return f"{DUE_PREFIX}{timestamp(moment)}"
+
+
 def due_until(moment: datetime) -> str:
     """The greatest sort key due at `moment`: '$' follows '#', so a job due exactly then is inside."""
     return f"{DUE_PREFIX}{timestamp(moment)}$"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import chain
+from datetime import datetime, timedelta
+from itertools import chain, islice
 
 from dynajobs import keys, lifecycle
 from dynajobs.errors import DynajobsError
@@ -15,6 +16,7 @@ from dynajobs.job import Job, Status
 from dynajobs.store import Changed, Store
 from dynajobs.telemetry import Telemetry, logger
 
+READERS = 16
 FAIR_TURN = 5
 """Every fifth slot goes to the oldest job of any priority."""
 
@@ -46,17 +48,39 @@ def _age(stored: Stored | None) -> tuple[datetime, str]:
 
 
 class Walk:
-    """One pass over the lanes at one moment. Bad items are put right as they are met and never stop it."""
+    """One pass over lanes at one moment. Bad items are put right as they are met and never stop it.
 
-    def __init__(self, store: Store, now: datetime, shards: int, telemetry: Telemetry) -> None:
+    `lanes` are the shards to read, `since` the moment from which on; what falls due up to `ahead` from now is
+    not yielded, but the first of it is remembered in `coming`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now: datetime,
+        lanes: Sequence[int],
+        telemetry: Telemetry,
+        *,
+        since: datetime | None = None,
+        ahead: timedelta = timedelta(0),
+        consistent: bool = False,
+    ) -> None:
         self.store = store
         self.now = now
-        self.shards = shards
+        self.lanes = lanes
         self.telemetry = telemetry
+        self.coming: datetime | None = None
+        self._low = keys.due_from(since) if since else keys.DUE_PREFIX
+        self._high = keys.due_until(now + ahead)
+        self._consistent = consistent
 
     def priority(self, priority: int) -> Iterator[Stored]:
         """What is live and due by now at one priority, oldest first, leased jobs included."""
-        return self._jobs(priority, keys.DUE_PREFIX, keys.due_until(self.now))
+        for each in self._jobs(priority, self._low, self._high):
+            if each.job.scheduled_for > self.now:
+                self.coming = min(self.coming or each.job.scheduled_for, each.job.scheduled_for)
+                return
+            yield each
 
     def claimable(self, priority: int) -> Iterator[Stored]:
         """What can be claimed now at one priority, oldest first."""
@@ -71,9 +95,11 @@ class Walk:
 
     def _jobs(self, priority: int, low: str, high: str) -> Iterator[Stored]:
         limit = self.store.settings.poll_limit
-        lanes = [self.store.lane(priority, shard, low, high, limit=limit) for shard in range(self.shards)]
-        items = heapq.merge(*lanes, key=lambda item: item["SK"]["S"]) if len(lanes) > 1 else chain(*lanes)
-        for item in items:
+        lanes = [
+            self.store.lane(priority, shard, low, high, limit=limit, consistent=self._consistent)
+            for shard in self.lanes
+        ]
+        for item in heapq.merge(*_begun(lanes), key=lambda item: item["SK"]["S"]):
             if found := self._understood(item):
                 yield found
 
@@ -125,3 +151,12 @@ class Walk:
         self.telemetry.transition(message, job)
         if job.status is Status.DEAD_LETTER:
             self.telemetry.failure(job, None, message=job.last_error)
+
+
+def _begun(lanes: list[Iterator[Item]]) -> list[Iterator[Item]]:
+    """The same lanes with their first page read, side by side: one after the other would take its time."""
+    if len(lanes) == 1:
+        return lanes
+    with ThreadPoolExecutor(min(READERS, len(lanes)), thread_name_prefix="dynajobs-read") as pool:
+        heads = list(pool.map(lambda lane: list(islice(lane, 1)), lanes))
+    return [chain(head, lane) for head, lane in zip(heads, lanes, strict=True)]

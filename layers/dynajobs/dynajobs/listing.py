@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import islice
 
 from dynajobs import keys
+from dynajobs.control import Agreed
 from dynajobs.dynamo import Expression
 from dynajobs.errors import InvalidCursor, InvalidJob
 from dynajobs.item import Item, Malformed, decode, key_of
@@ -87,10 +88,10 @@ class Place:
 def list_jobs(store: Store, filters: Filters, limit: int, cursor: str | None) -> Page:
     """One page: live jobs by priority, time and id, then finished ones, newest first."""
     start = None if cursor is None else Place.parse(cursor, filters)
-    control = store.control()
+    agreed = store.control.read()
     jobs: list[Job] = []
     examined, last = 0, None
-    for place, job in _walk(store, filters, start, control, limit):
+    for place, job in _walk(store, filters, start, agreed, limit):
         if len(jobs) == limit or examined == READ_BUDGET:
             assert last is not None
             return Page(jobs=tuple(jobs), cursor=last.cursor(filters))
@@ -101,7 +102,7 @@ def list_jobs(store: Store, filters: Filters, limit: int, cursor: str | None) ->
 
 
 def _walk(
-    store: Store, filters: Filters, start: Place | None, control: dict[str, Item], limit: int
+    store: Store, filters: Filters, start: Place | None, agreed: Agreed, limit: int
 ) -> Iterator[tuple[Place, Job | None]]:
     """Every job a list may show from a place on; None where an item is no job or went away."""
     live = filters.status is None or not filters.status.finished
@@ -109,10 +110,10 @@ def _walk(
         for priority in keys.PRIORITIES:
             if start is None or priority <= start.priority:
                 after = start.at if start and priority == start.priority else ""
-                yield from _live(store, priority, lane_count(control, store), after, limit)
+                yield from _live(store, priority, agreed.shards, after, limit)
     if filters.status is None or filters.status.finished:
         before = start.at if start and start.phase == "done" else ""
-        yield from _finished(store, filters, control, before, limit)
+        yield from _finished(store, filters, agreed, before, limit)
 
 
 def _live(
@@ -127,11 +128,11 @@ def _live(
 
 
 def _finished(
-    store: Store, filters: Filters, control: dict[str, Item], before: str, limit: int
+    store: Store, filters: Filters, agreed: Agreed, before: str, limit: int
 ) -> Iterator[tuple[Place, Job | None]]:
     partitions = [
         _done_keys(store, partition, before, limit)
-        for partition in done_partitions(filters.status, filters.job_type, control, store)
+        for partition in done_partitions(filters.status, filters.job_type, agreed)
     ]
     index_sk = f"{store.settings.index}SK"
     merged = heapq.merge(*partitions, key=lambda item: item[index_sk]["S"], reverse=True)
@@ -158,23 +159,14 @@ def _done_keys(store: Store, partition: str, before: str, limit: int) -> Iterato
         yield from page["Items"]
 
 
-def done_partitions(
-    status: Status | None, job_type: str | None, control: dict[str, Item], store: Store
-) -> list[str]:
+def done_partitions(status: Status | None, job_type: str | None, agreed: Agreed) -> list[str]:
     """The index partitions of finished jobs of a status, or all; of a type, or every known one."""
-    known = control.get("types", {}).get("types", {}).get("SS", [])
     return [
         keys.done_partition(each.value, one_type, shard)
         for each in ([status] if status else sorted(FINISHED))
-        for one_type in ([job_type] if job_type else sorted(known))
-        for shard in range(lane_count(control, store))
+        for one_type in ([job_type] if job_type else agreed.job_types)
+        for shard in range(agreed.shards)
     ]
-
-
-def lane_count(control: dict[str, Item], store: Store) -> int:
-    """How many lanes there are per priority: as many as were ever used."""
-    known = int(control.get("lanes", {}).get("shards", {}).get("N", "1"))
-    return max(known, store.settings.shards)
 
 
 def _decoded(store: Store, item: Item) -> Job | None:
@@ -186,13 +178,13 @@ def _decoded(store: Store, item: Item) -> Job | None:
 
 def count(store: Store, now: datetime) -> Stats:
     """Counts by status and type, and the age of the oldest due job; bounded work."""
-    control = store.control()
+    agreed = store.control.read()
     by_status: Counter[str] = Counter({status.value: 0 for status in Status})
     by_type: Counter[str] = Counter()
     oldest: datetime | None = None
     truncated = False
     for priority in keys.PRIORITIES:
-        for shard in range(lane_count(control, store)):
+        for shard in range(agreed.shards):
             lane = store.lane(priority, shard, keys.DUE_PREFIX, keys.DUE_END, limit=READ_BUDGET)
             for job in (_decoded(store, item) for item in islice(lane, READ_BUDGET)):
                 if job is None:
@@ -204,7 +196,7 @@ def count(store: Store, now: datetime) -> Stats:
                 if job.status in WAITING and job.scheduled_for <= now:
                     oldest = min(oldest or job.scheduled_for, job.scheduled_for)
             truncated = truncated or next(lane, None) is not None
-    for partition in done_partitions(None, None, control, store):
+    for partition in done_partitions(None, None, agreed):
         number, more = _count_done(store, partition)
         _, status, job_type, *_ = partition.split("#")
         by_status[status] += number

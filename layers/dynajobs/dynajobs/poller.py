@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from dynajobs import fault, keys, lifecycle
 from dynajobs.claiming import backoff_delay, report_claim
+from dynajobs.control import Agreed
 from dynajobs.errors import DynajobsError, Unavailable
-from dynajobs.invoke import LambdaInvoke
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
 from dynajobs.lanes import Turns, Walk
-from dynajobs.listing import lane_count
 from dynajobs.queue import JobQueue
 from dynajobs.settings import Settings
 from dynajobs.store import Changed
-from dynajobs.telemetry import Telemetry, configure, logger
+from dynajobs.telemetry import Telemetry, logger
 
 if TYPE_CHECKING:
     Invoke = Callable[[str, Job], None]
+    Wake = Callable[[dict[str, Any]], None]
+    """Invokes another poller with an event, and does not fail."""
 
 MIN_CLAIM_LEASE = timedelta(seconds=90)
 """A claim waits for its function to begin: longer than Lambda may hold the event (60 s) and start cold."""
@@ -34,21 +34,23 @@ CLAIM_THREADS = 8
 LEASE_SEARCH = 1000
 """Live items per priority that are looked at to count the leases in force."""
 
-SWEEP_EVERY = timedelta(hours=1)
-FULL_WAIT = 1.0
-"""Seconds until a poller that met the cap looks again."""
+SHARE = 100
+"""Jobs that a poller hands over in less than a second, and for which another one is worth waking."""
 
-WINDOW_MARGIN = timedelta(seconds=10)
+SWEEP_EVERY = timedelta(hours=1)
 
 
 @dataclass(slots=True)
 class Pass:
-    """What one look at the lanes found and did."""
+    """What a look at the lanes found and did."""
 
     claimed: int = 0
     fired: int = 0
     waiting: int = 0
     """Due jobs that were left because the cap was reached."""
+
+    coming: datetime | None = None
+    """When the next job falls due, if that is as near as was asked."""
 
 
 @dataclass(slots=True)
@@ -62,10 +64,16 @@ class Survey:
 class Poller:
     """Hands due jobs to Lambda functions. Several may run at once: every claim has one winner."""
 
-    def __init__(self, queue: JobQueue, invoke: Invoke, telemetry: Telemetry | None = None) -> None:
+    def __init__(
+        self, queue: JobQueue, invoke: Invoke, telemetry: Telemetry | None = None, wake: Wake | None = None
+    ) -> None:
         self.queue = queue
         self.invoke = invoke
+        self.wake = wake
         self.telemetry = telemetry or Telemetry(queue.settings)
+        self.leases = 0
+        """In force when all lanes were last read, and those taken since."""
+
         self._turns = Turns()
         self._swept_at: datetime | None = None
 
@@ -73,25 +81,73 @@ class Poller:
     def settings(self) -> Settings:
         return self.queue.settings
 
-    def poll(self) -> Pass:
+    def poll(
+        self, agreed: Agreed | None = None, *, ahead: timedelta = timedelta(0), consistent: bool = False
+    ) -> Pass:
         """One full pass: claim in rounds until nothing is left to claim or the cap is reached."""
-        done = Pass()
-        if not self.settings.enabled:
-            logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
-            return done
-        store = self.queue.store
-        walk = Walk(store, self.queue.now(), lane_count(store.control(), store), self.telemetry)
+        if not self._enabled():
+            return Pass()
+        agreed = agreed or self.queue.store.control.read()
+        walk = self._walk(range(agreed.shards), ahead=ahead, consistent=consistent)
         self._sweep(walk)
         survey = self._survey(walk)
-        free = max(self.settings.max_in_flight - survey.leases, 0)
-        done.waiting = sum(map(len, survey.lanes))
-        scarce = done.waiting > free
+        self.leases = survey.leases
+        room = self._share_out(survey, agreed.shards, self.settings.max_in_flight - self.leases)
+        return self._hand_out(walk, survey, room)
+
+    def glance(self, shards: int, *, since: datetime, ahead: timedelta, consistent: bool = False) -> Pass:
+        """What fell due since the last look, under the leases known from the last full pass."""
+        walk = self._walk(range(shards), since=since, ahead=ahead, consistent=consistent)
+        return self._hand_out(walk, self._survey(walk), self.settings.max_in_flight - self.leases)
+
+    def share(self, shards: int, part: int, parts: int, room: int) -> Pass:
+        """Another poller's backlog: every `parts`-th lane is ours, and so many jobs may be started."""
+        if not self._enabled():
+            return Pass()
+        walk = self._walk(range(part, shards, parts))
+        return self._hand_out(walk, self._survey(walk), room)
+
+    def start(self, found: Iterator[Stored], room: int) -> int:
+        """Claim jobs and hand each over, side by side in rounds; how many are on their way.
+
+        Jobs for which there is no room stay in `found`.
+        """
+        started = 0
+        if room > 0 and (first := next(found, None)):
+            rest = chain([first], found)
+            with ThreadPoolExecutor(CLAIM_THREADS, thread_name_prefix="dynajobs-claim") as pool:
+                while batch := list(islice(rest, min(self.settings.poll_limit, room - started))):
+                    started += sum(pool.map(self._start, batch))
+        self.leases += started
+        return started
+
+    def _enabled(self) -> bool:
+        if not self.settings.enabled:
+            logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
+        return self.settings.enabled
+
+    def _walk(self, lanes: Sequence[int], **options: Any) -> Walk:
+        return Walk(self.queue.store, self.queue.now(), lanes, self.telemetry, **options)
+
+    def _hand_out(self, walk: Walk, survey: Survey, room: int) -> Pass:
+        scarce = sum(map(len, survey.lanes)) > room
         candidates = self._turns.order(survey.lanes) if scarce else chain.from_iterable(survey.lanes)
-        with ThreadPoolExecutor(CLAIM_THREADS, thread_name_prefix="dynajobs-claim") as pool:
-            while batch := list(islice(candidates, min(self.settings.poll_limit, free - done.claimed))):
-                done.waiting -= len(batch)
-                done.claimed += sum(pool.map(self._start, batch))
-        return done
+        claimed = self.start(candidates, room)
+        return Pass(claimed=claimed, waiting=sum(1 for _ in candidates), coming=walk.coming)
+
+    def _share_out(self, survey: Survey, shards: int, room: int) -> int:
+        """Leave parts of a great backlog to other pollers, lane by lane; the room that is left for ours."""
+        backlog = min(sum(map(len, survey.lanes)), room)
+        parts = min(shards, backlog // SHARE)
+        if self.wake is None or parts < 2:
+            return room
+        for part in range(1, parts):
+            self.wake({"share": {"shards": shards, "part": part, "parts": parts, "room": room // parts}})
+        survey.lanes = [
+            [seen for seen in lane if keys.parse_lane(seen.key["PK"]["S"])[1] % parts == 0]
+            for lane in survey.lanes
+        ]
+        return room - room // parts * (parts - 1)
 
     def _sweep(self, walk: Walk) -> None:
         if self._swept_at is None or walk.now - self._swept_at >= SWEEP_EVERY:
@@ -187,37 +243,3 @@ class Poller:
 
 def _waiting_status(job: Job) -> Status:
     return Status.FAILED if job.attempts else Status.PENDING
-
-
-def lambda_handler(
-    queue: JobQueue | None = None, invoke: Invoke | None = None
-) -> Callable[[Any, Any], dict[str, Any]]:
-    """The poller Lambda: passes until nothing is due, or its time is nearly up."""
-    made: list[Poller] = []
-
-    def handle(event: Any, context: Any) -> dict[str, Any]:  # noqa: ARG001 - a tick says nothing but "now"
-        if not made:
-            opened = queue or JobQueue.from_env()
-            configure(opened.settings)
-            made.append(Poller(opened, invoke or LambdaInvoke()))
-        poller = made[0]
-        try:
-            return {"ok": True, **_polled(poller, context)}
-        finally:
-            poller.telemetry.flush()
-
-    return handle
-
-
-def _polled(poller: Poller, context: Any) -> dict[str, int]:
-    """Pass again while the cap holds jobs back, as long as the invocation lasts."""
-    left = getattr(context, "get_remaining_time_in_millis", None)
-    total = Pass()
-    while True:
-        done = poller.poll()
-        total.claimed += done.claimed
-        total.fired += done.fired
-        enough = left is None or timedelta(milliseconds=left()) < WINDOW_MARGIN
-        if not done.waiting or enough:
-            return {"claimed": total.claimed, "fired": total.fired}
-        time.sleep(FULL_WAIT)

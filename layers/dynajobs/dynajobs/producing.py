@@ -165,7 +165,7 @@ def _checked_label(name: str, value: object) -> str | None:
 
 def put_new(store: Store, job: Job) -> Job:
     """Store a job; with a dedup key the existing one comes back if there is one."""
-    store.ensure_lanes()
+    store.control.ensure_lanes()
     if job.dedup_pk is not None:
         return _put_once(store, job)
     store.put(job)
@@ -176,7 +176,7 @@ def put_many(store: Store, jobs: list[Job]) -> list[Job]:
     """Store jobs side by side; conditional puts, because a batch write could land on a claimed job."""
     from concurrent.futures import ThreadPoolExecutor
 
-    store.ensure_lanes()
+    store.control.ensure_lanes()
     written: list[Job] = []
     errors: list[Exception] = []
 
@@ -202,7 +202,7 @@ def put_many(store: Store, jobs: list[Job]) -> list[Job]:
 
 def put_actions(store: Store, job: Job) -> list[dict[str, Any]]:
     """The actions that create a job inside the caller's own transaction; a duplicate cancels it."""
-    store.ensure_lanes()
+    store.control.ensure_lanes()
     actions = [_put_action(store, job)]
     if job.dedup_pk is not None:
         actions.insert(0, dedup.on_create(store.table, job))

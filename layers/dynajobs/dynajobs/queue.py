@@ -144,7 +144,7 @@ class JobQueue:
         job = self._build(job_type, payload, **options)
         if job.dedup_pk is not None:
             raise InvalidJob("dedup_key takes two items in one transaction: use enqueue_actions")
-        self.store.ensure_lanes()
+        self.store.control.ensure_lanes()
         return encode(job, self.settings)
 
     def enqueue_actions(self, job_type: str, payload: Any = None, **options: Any) -> list[dict[str, Any]]:

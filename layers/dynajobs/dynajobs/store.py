@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from dynajobs import dedup, fault, keys
+from dynajobs.control import Control
 from dynajobs.dynamo import NEW, Busy, Conflict, Expression, Table
 from dynajobs.errors import DynajobsError, JobNotFound, LeaseLost, Unavailable
 from dynajobs.item import (
@@ -32,8 +33,15 @@ LAG_WAITS = (0.05, 0.1, 0.2)
 """Seconds for which a read by id waits, three times, for the index to learn of a new job."""
 
 MAX_TRIES = 20
+MAX_ACTIONS = 100
+"""DynamoDB's limit for a transaction."""
+
 GUARD = ("status", "version", "locked_by")
 CLAIM_GUARD = (*GUARD, "lock_expires_at", "scheduled_for", "job_type")
+
+
+Plan = list[tuple[str | int, dict[str, Any]]]
+"""The writes of a change, each with its role; the handler's own actions have their index."""
 
 
 class Changed(DynajobsError):
@@ -59,8 +67,7 @@ class Store:
         self.table = table
         self.settings = settings
         self._own = own_attributes(settings)
-        self._known_types: set[str] = set()
-        self._lanes_ensured = 1
+        self.control = Control(table, settings)
 
     def find(self, job: Job | str) -> Stored:
         """The job as it is now, wherever it lives; waits a little for the index to know a new one."""
@@ -107,7 +114,9 @@ class Store:
         except Malformed:
             return None
 
-    def lane(self, priority: int, shard: int, low: str, high: str, *, limit: int) -> Iterator[Item]:
+    def lane(
+        self, priority: int, shard: int, low: str, high: str, *, limit: int, consistent: bool = False
+    ) -> Iterator[Item]:
         """The items of a lane between two sort keys, read page by page as they are consumed."""
         expression = Expression()
         partition = expression.value({"S": keys.lane(priority, shard)})
@@ -115,18 +124,10 @@ class Store:
         for page in self.table.query(
             KeyConditionExpression=f"PK = {partition} AND SK BETWEEN {span}",
             Limit=limit,
+            ConsistentRead=consistent,
             **expression.parameters(),
         ):
             yield from page["Items"]
-
-    def control(self) -> dict[str, Item]:
-        """What everybody agrees on, by sort key: lanes in use, known job types, the reservation."""
-        expression = Expression()
-        partition = expression.value({"S": keys.CONTROL})
-        pages = self.table.query(
-            KeyConditionExpression=f"PK = {partition}", ConsistentRead=True, **expression.parameters()
-        )
-        return {item["SK"]["S"]: item for page in pages for item in page["Items"]}
 
     def as_stored(self, job: Job) -> Stored:
         """A job together with the item it was just written as."""
@@ -138,22 +139,6 @@ class Store:
             self.table.put(encode(job, self.settings))
         except Conflict:
             return
-
-    def ensure_lanes(self) -> None:
-        """Pollers read as many lanes as were ever used: say so before the first job goes to a new one."""
-        if self.settings.shards <= self._lanes_ensured:
-            return
-        expression = Expression()
-        name = expression.name("shards")
-        count = expression.value({"N": str(self.settings.shards)})
-        with suppress(Conflict):  # as many or more are known already
-            self.table.update(
-                control_key("lanes"),
-                f"SET {name} = {count}",
-                f"attribute_not_exists({name}) OR {name} < {count}",
-                expression,
-            )
-        self._lanes_ensured = self.settings.shards
 
     def claim(self, seen: Stored, new: Job) -> Job | None:
         """Carry out a claim; None if somebody was faster. A lost answer is recognised by the token."""
@@ -244,6 +229,30 @@ class Store:
             seen = ended
         raise Unavailable(f"job {seen.job.id} changed {MAX_TRIES} times while its outcome was being recorded")
 
+    def settle_together(self, changes: list[tuple[Stored, Job]]) -> list[Job | None]:
+        """Record several outcomes in one transaction; None for each that has to be recorded by itself."""
+        recorded: list[Job | None] = []
+        together: Plan = []
+        touched: set[tuple[str, str]] = set()
+        for seen, new in changes:
+            if new.status.finished:
+                self._prepare_finish(new)
+            plan = self._plan(seen, new, GUARD, with_record=True, actions=[])
+            places = {_place(action) for _, action in plan}
+            # A single write costs half as much outside a transaction, which must not touch an item twice.
+            if len(plan) == 1 or touched & places or len(together) + len(plan) > MAX_ACTIONS:
+                recorded.append(None)
+                continue
+            touched |= places
+            together += plan
+            recorded.append(new)
+        try:
+            if together:
+                self._carry_out(together, patient=False)
+        except DynajobsError:
+            return [None] * len(changes)
+        return recorded
+
     def _end_run(self, seen: Stored, new: Job, actions: list[dict[str, Any]] | None) -> Job | Stored:
         """The job as its run ended; or as a request from outside left it, to decide anew."""
         try:
@@ -311,11 +320,11 @@ class Store:
         *,
         with_record: bool,
         actions: list[dict[str, Any]],
-    ) -> list[tuple[str | int, dict[str, Any]]]:
+    ) -> Plan:
         """The writes of a change, each with its role."""
         item, expression = encode(new, self.settings), Expression()
         condition = "attribute_exists(PK) AND " + expression.as_seen(seen.item, *guard)
-        plan: list[tuple[str | int, dict[str, Any]]] = []
+        plan: Plan = []
         if key_of(item) == seen.key:
             change = expression.difference(seen.item, item, self._own)
             plan.append(
@@ -351,7 +360,7 @@ class Store:
             item[self.settings.ttl_attribute] = {"N": str(expiry)}
         return self.table.action("Put", Item=item, ConditionExpression=NEW)
 
-    def _carry_out(self, plan: list[tuple[str | int, dict[str, Any]]], *, patient: bool) -> None:
+    def _carry_out(self, plan: Plan, *, patient: bool) -> None:
         actions = [action for _, action in plan]
         if len(actions) == 1:
             self.table.write(actions[0], patient=patient)
@@ -363,11 +372,8 @@ class Store:
 
     def _prepare_finish(self, job: Job) -> None:
         """A type becomes known before its first finish; runs that were moved out get the job's expiry."""
-        if job.job_type not in self._known_types and not self._forgets(job):
-            expression = Expression()
-            types, one = expression.name("types"), expression.value({"SS": [job.job_type]})
-            self.table.update(control_key("types"), f"ADD {types} {one}", "", expression)
-            self._known_types.add(job.job_type)
+        if not self._forgets(job):
+            self.control.learn_type(job.job_type)
         expiry = expires_at(job, self.settings)
         if expiry is None or job.runs_closed <= MAX_STORED_RUNS:
             return
@@ -391,9 +397,11 @@ class Store:
             yield from page["Items"]
 
 
-def control_key(name: str) -> Item:
-    """The key of one thing everybody agrees on."""
-    return {"PK": {"S": keys.CONTROL}, "SK": {"S": name}}
+def _place(action: dict[str, Any]) -> tuple[str, str]:
+    """The key of the item an action is about."""
+    ((_, parameters),) = action.items()
+    key = parameters.get("Key") or parameters["Item"]
+    return key["PK"]["S"], key["SK"]["S"]
 
 
 def _other_ids(seen: Stored) -> Iterator[str]:

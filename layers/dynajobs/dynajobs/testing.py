@@ -11,7 +11,6 @@ from dynajobs.execution import Executor
 from dynajobs.item import Stored
 from dynajobs.job import Job
 from dynajobs.lanes import Walk
-from dynajobs.listing import lane_count
 from dynajobs.producing import duration
 from dynajobs.queue import JobQueue
 from dynajobs.registry import Registry
@@ -84,7 +83,7 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
     executor = Executor(queue, registry, Telemetry(queue.settings))
     finished: list[Job] = []
     executions = 0
-    Walk(queue.store, queue.now(), _shards(queue), executor.telemetry).sweep()
+    Walk(queue.store, queue.now(), _lanes(queue), executor.telemetry).sweep()
     while executions < limit:
         seen = next(_claimable(queue, executor), None)
         if seen is None:
@@ -107,13 +106,13 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
 def _claimable(queue: JobQueue, executor: Executor) -> Iterator[Stored]:
     if not queue.settings.enabled:
         return
-    walk = Walk(queue.store, queue.now(), _shards(queue), executor.telemetry)
+    walk = Walk(queue.store, queue.now(), _lanes(queue), executor.telemetry)
     for priority in keys.PRIORITIES:
         yield from walk.claimable(priority)
 
 
-def _shards(queue: JobQueue) -> int:
-    return lane_count(queue.store.control(), queue.store)
+def _lanes(queue: JobQueue) -> range:
+    return range(queue.store.control.read().shards)
 
 
 def _advance(queue: JobQueue) -> bool:

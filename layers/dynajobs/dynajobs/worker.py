@@ -7,17 +7,19 @@ import queue as queues
 import socket
 import threading
 import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import islice
 
 from dynajobs import keys, lifecycle
 from dynajobs.claiming import report_claim
 from dynajobs.errors import DynajobsError
 from dynajobs.execution import Executor
+from dynajobs.finishing import Finisher
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
 from dynajobs.lanes import Turns, Walk
 from dynajobs.lease import Renewer
-from dynajobs.listing import lane_count
 from dynajobs.poller import SWEEP_EVERY
 from dynajobs.queue import JobQueue
 from dynajobs.registry import Registry
@@ -25,6 +27,13 @@ from dynajobs.telemetry import Telemetry, logger
 
 ROUNDS = 4
 """Rounds of POLL_LIMIT after which the lanes are read from the front again, for what is urgent and new."""
+
+BUSY_PAUSE = 0.02
+IDLE_PAUSE = 0.75
+"""Seconds between two looks: short after there was work, twice as long each time there was none."""
+
+OVERLAP = timedelta(seconds=5)
+"""How far a look goes back before the last one: clocks differ, and reads may lag behind writes."""
 
 
 def worker_name() -> str:
@@ -50,6 +59,18 @@ def begin_here(executor: Executor, seen: Stored, worker: str) -> Stored | None:
     return queue.store.as_stored(claimed) if claimed.status is Status.IN_PROGRESS else None
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which jobs a process of several takes first."""
+
+    number: int = 0
+    of: int = 1
+
+    def owns(self, job_id: str) -> bool:
+        """Whether a job is in this share."""
+        return keys.shard_of(job_id, self.of) == self.number
+
+
 class Worker:
     """Runs the jobs of a queue with the handlers of a registry.
 
@@ -63,11 +84,14 @@ class Worker:
         *,
         concurrency: int | None = None,
         telemetry: Telemetry | None = None,
+        share: Share | None = None,
     ) -> None:
         self.queue = queue
         self.telemetry = telemetry or Telemetry(queue.settings)
-        self.executor = Executor(queue, registry, self.telemetry, Renewer(queue.settings.lease))
+        renewer, finisher = Renewer(queue.settings.lease), Finisher(queue.store)
+        self.executor = Executor(queue, registry, self.telemetry, renewer, finisher.settle)
         self.concurrency = concurrency or queue.settings.worker_concurrency
+        self.share = share or Share()
         self.name = worker_name()
         self._turns = Turns()
         self._feed: queues.Queue[Stored | None] = queues.Queue(maxsize=queue.settings.poll_limit)
@@ -79,6 +103,9 @@ class Worker:
             for number in range(self.concurrency)
         ]
         self._swept = -float("inf")
+        self._shards = 1
+        self._passed = -float("inf")
+        self._looked_at: datetime | None = None
         self.finished = 0
 
     def stop(self) -> None:
@@ -89,42 +116,65 @@ class Worker:
         """Work until stopped, or once until nothing is due; True if every job begun was finished in time."""
         for thread in self._threads:
             thread.start()
+        pause = BUSY_PAUSE
         try:
             while not self._stop.is_set():
-                if self._pass():
+                if once:
+                    self._passed = -float("inf")
+                fed, coming = self._look()
+                if fed:
+                    pause = BUSY_PAUSE
                     continue
                 if once and self._idle():
                     break
-                self._stop.wait(0.05 if once else self.queue.settings.poll_interval_seconds)
+                until_due = (coming - self.queue.now()).total_seconds() if coming else pause
+                self._stop.wait(max(min(pause, until_due), 0))
+                pause = min(pause * 2, IDLE_PAUSE)
         finally:
             drained = self._drain()
             self.telemetry.flush()
         return drained
 
-    def _pass(self) -> bool:
-        """Feed what is due to the threads; False if there was nothing to feed."""
-        if not self.queue.settings.enabled:
+    def _look(self) -> tuple[int, datetime | None]:
+        """Feed what is due to the threads: how many, and when the next falls due if that is soon."""
+        settings = self.queue.settings
+        if not settings.enabled:
             logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
-            return False
-        store = self.queue.store
-        fed = False
+            self._stop.wait(settings.poll_interval_seconds)
+            return 0, None
         try:
-            walk = Walk(store, self.queue.now(), lane_count(store.control(), store), self.telemetry)
-            if time.monotonic() - self._swept > SWEEP_EVERY.total_seconds():
-                self._swept = time.monotonic()
-                walk.sweep()
+            walk = self._walk()
             lanes = [walk.claimable(priority) for priority in keys.PRIORITIES]
-            for seen in islice(self._turns.order(lanes), ROUNDS * self.queue.settings.poll_limit):
-                if self._stop.is_set():
-                    return False
-                if seen.job.id not in self._taken and not self._was_left(seen.job.id):
-                    self._taken.add(seen.job.id)
-                    self._put(seen)
-                    fed = True
+            due = list(islice(self._turns.order(lanes), ROUNDS * settings.poll_limit))
         except DynajobsError as error:
             logger.warning("poll failed", extra={"reason": str(error)})
-            return False
-        return fed
+            self._passed = -float("inf")
+            self._stop.wait(settings.poll_interval_seconds)
+            return 0, None
+        if len(due) == ROUNDS * settings.poll_limit:
+            self._passed = -float("inf")  # there may be more: read from the front again
+        new = [seen for seen in due if seen.job.id not in self._taken and not self._was_left(seen.job.id)]
+        # Another process of this worker sees the same jobs: what is its share is left, unless we are idle.
+        mine = [seen for seen in new if self.share.owns(seen.job.id)] or (new if self._idle() else [])
+        for seen in mine:
+            self._taken.add(seen.job.id)
+            self._put(seen)
+        return len(mine), walk.coming
+
+    def _walk(self) -> Walk:
+        """All lanes from the front now and then; else only what fell due since the last look."""
+        settings, store, now = self.queue.settings, self.queue.store, self.queue.now()
+        since = self._looked_at - OVERLAP if self._looked_at else None
+        if time.monotonic() - self._passed >= settings.poll_interval_seconds:
+            self._passed, since = time.monotonic(), None
+            self._shards = store.control.read().shards
+        self._looked_at = now
+        ahead = timedelta(seconds=settings.poll_interval_seconds)
+        walk = Walk(store, now, range(self._shards), self.telemetry, since=since, ahead=ahead)
+        if time.monotonic() - self._swept > SWEEP_EVERY.total_seconds():
+            self._swept = time.monotonic()
+            walk.sweep()
+        return walk
 
     def _was_left(self, job_id: str) -> bool:
         """A job that could not be started waits for the next interval: trying at once would only be busy."""

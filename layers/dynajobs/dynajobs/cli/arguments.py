@@ -127,10 +127,10 @@ def known_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
     try:
         with open_queue(ctx.params.get("table")) as queue:
-            types = queue.store.control().get("types", {}).get("types", {}).get("SS", [])
+            types = queue.store.control.read().job_types
     except Exception:  # noqa: BLE001 - a Tab key must never print an error
         return []
-    return [CompletionItem(each) for each in sorted(types) if each.startswith(incomplete)]
+    return [CompletionItem(each) for each in types if each.startswith(incomplete)]
 
 
 def shared(command: Command) -> Command:

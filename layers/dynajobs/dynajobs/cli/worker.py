@@ -40,7 +40,7 @@ def worker(target: str, table: str | None, as_json: bool, concurrency: int | Non
     """
     with open_queue(table) as queue:
         registry = _registry(target)
-        queue.store.control()  # a missing table or credential is said now, not once per poll
+        queue.store.control.read()  # a missing table or credential is said now, not once per poll
         drained = _run(queue, registry, concurrency, once=once, as_json=as_json)
     sys.stdout.flush()
     if not drained:

@@ -5,7 +5,7 @@ import signal
 
 from dynajobs import Job
 from dynajobs.invoke import LambdaInvoke
-from dynajobs.poller import lambda_handler
+from dynajobs.poller_function import lambda_handler
 
 invoke = LambdaInvoke()
 

@@ -1,0 +1,141 @@
+"""What everybody agrees on, kept in one partition: lanes in use, known job types, the latest pass."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from dynajobs import keys
+from dynajobs.dynamo import Conflict, Expression, Table
+from dynajobs.item import Item
+from dynajobs.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """One consistent reading of it all."""
+
+    shards: int
+    """Lanes per priority: as many as were ever used."""
+
+    job_types: tuple[str, ...] = ()
+    """Every type that has a finished job, or had one."""
+
+    ticked_at: datetime | None = None
+    """When a poller last read all lanes."""
+
+    leases: int = 0
+    """How many leases were in force then."""
+
+    watcher: str | None = None
+    """The poller that promised to look for new work again and again …"""
+
+    watching_until: datetime | None = None
+    """… until here, unless it promises anew."""
+
+    def watched(self, now: datetime) -> bool:
+        """Somebody looks out for what falls due soon."""
+        return self.watching_until is not None and self.watching_until > now
+
+
+class Control:
+    """Reads and writes what is agreed; remembers what it need not write again."""
+
+    def __init__(self, table: Table, settings: Settings) -> None:
+        self.table = table
+        self.settings = settings
+        self._known_types: set[str] = set()
+        self._lanes_ensured = 1
+
+    def read(self) -> Agreed:
+        """Everything, consistently."""
+        expression = Expression()
+        partition = expression.value({"S": keys.CONTROL})
+        pages = self.table.query(
+            KeyConditionExpression=f"PK = {partition}", ConsistentRead=True, **expression.parameters()
+        )
+        items: dict[str, Item] = {item["SK"]["S"]: item for page in pages for item in page["Items"]}
+        lanes, types, poll = (items.get(name, {}) for name in ("lanes", "types", "poll"))
+        return Agreed(
+            shards=max(int(lanes.get("shards", {}).get("N", "1")), self.settings.shards),
+            job_types=tuple(sorted(types.get("types", {}).get("SS", ()))),
+            ticked_at=_time(poll, "ticked_at"),
+            leases=int(poll.get("leases", {}).get("N", "0")),
+            watcher=poll.get("watcher", {}).get("S"),
+            watching_until=_time(poll, "watching_until"),
+        )
+
+    def ensure_lanes(self) -> None:
+        """Pollers read as many lanes as were ever used: say so before the first job goes to a new one."""
+        if self.settings.shards <= self._lanes_ensured:
+            return
+        expression = Expression()
+        name = expression.name("shards")
+        count = expression.value({"N": str(self.settings.shards)})
+        with suppress(Conflict):  # as many or more are known already
+            self.table.update(
+                _key("lanes"),
+                f"SET {name} = {count}",
+                f"attribute_not_exists({name}) OR {name} < {count}",
+                expression,
+            )
+        self._lanes_ensured = self.settings.shards
+
+    def learn_type(self, job_type: str) -> None:
+        """A type becomes known before its first job finishes, or a list would miss that one."""
+        if job_type in self._known_types:
+            return
+        expression = Expression()
+        types, one = expression.name("types"), expression.value({"SS": [job_type]})
+        self.table.update(_key("types"), f"ADD {types} {one}", "", expression)
+        self._known_types.add(job_type)
+
+    def tell_pass(self, passed_at: datetime, leases: int) -> None:
+        """A poller has read all lanes and found so many leases in force."""
+        expression = Expression()
+        self.table.update(_key("poll"), f"SET {_pass(expression, passed_at, leases)}", None, expression)
+
+    def watch(
+        self, watcher: str, now: datetime, until: datetime, passed: tuple[datetime, int] | None = None
+    ) -> bool:
+        """Promise to look again and again until then, and tell of a pass; False while another watches."""
+        expression = Expression()
+        mine = expression.value({"S": watcher})
+        who, till = expression.name("watcher"), expression.name("watching_until")
+        change = f"{who} = {mine}, {till} = {_at(expression, until)}"
+        if passed:
+            change += f", {_pass(expression, *passed)}"
+        free = f"attribute_not_exists({who}) OR {who} = {mine} OR {till} <= {_at(expression, now)}"
+        try:
+            self.table.update(_key("poll"), f"SET {change}", free, expression)
+        except Conflict:
+            return False
+        return True
+
+    def leave(self, watcher: str) -> None:
+        """Take the promise back: whoever sees new work from now on wakes another poller."""
+        expression = Expression()
+        who, till = expression.name("watcher"), expression.name("watching_until")
+        mine = f"{who} = {expression.value({'S': watcher})}"
+        with suppress(Conflict):
+            self.table.update(_key("poll"), f"REMOVE {who}, {till}", mine, expression)
+
+
+def _pass(expression: Expression, passed_at: datetime, leases: int) -> str:
+    ticked_at, count = expression.name("ticked_at"), expression.name("leases")
+    number = expression.value({"N": str(leases)})
+    return f"{ticked_at} = {_at(expression, passed_at)}, {count} = {number}"
+
+
+def _at(expression: Expression, moment: datetime) -> str:
+    return expression.value({"S": keys.timestamp(moment)})
+
+
+def _key(name: str) -> Item:
+    return {"PK": {"S": keys.CONTROL}, "SK": {"S": name}}
+
+
+def _time(item: Item, name: str) -> datetime | None:
+    text = item.get(name, {}).get("S")
+    return keys.parse_time(text) if text else None

@@ -1,0 +1,131 @@
+"""One invocation of the poller: a pass over all lanes, then a watch for what falls due while it lasts.
+
+At most one poller watches. It says so in `control`, in promises of some seconds, so that others (a tick, a
+wake by the stream) need not; it takes the promise back before its last look, so that nothing falls between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from dynajobs import keys
+from dynajobs.poller import Pass, Poller
+
+LOOK_AHEAD = timedelta(seconds=70)
+"""From one tick to the next, and then some: a tick may come late."""
+
+LOOK_EVERY = timedelta(seconds=0.5)
+"""New work that is due earlier than what is waited for starts at most this late."""
+
+OVERLAP = timedelta(seconds=5)
+"""How far a look goes back before the last one: clocks differ, and reads may lag behind writes."""
+
+PROMISE = timedelta(seconds=10)
+RENEW_BEFORE = timedelta(seconds=4)
+FULL_WAIT = timedelta(seconds=1)
+"""Until a poller that met the cap looks again."""
+
+MARGIN = timedelta(seconds=10)
+"""Left of the function's time when it ends."""
+
+WATCH = "dynajobs.watch"
+"""The source of an event by which a poller is woken."""
+
+
+class Vigil:
+    """Passes and looks until nothing is due or coming, another poller watches, or the time is up."""
+
+    def __init__(
+        self,
+        poller: Poller,
+        ends_at: datetime,
+        *,
+        woken: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.poller = poller
+        self.control = poller.queue.store.control
+        self.ends_at = ends_at
+        self.sleep = sleep
+        self._woken = woken
+        self.total = Pass()
+        self._watcher = keys.new_id()
+        self._promised: datetime | None = None
+        self._untold: int | None = None
+        self._shards = 1
+        self._looked_at = self._passed_at = self._now()
+
+    def keep(self) -> Pass:
+        """Watch as long as there is something to wait for."""
+        # Who was woken must see what it was woken for, however new.
+        found = self._pass(consistent=self._woken)
+        while True:
+            if self._promised and not found.waiting and found.coming is None:
+                self._leave()
+                found = self._glance(consistent=True)
+            now = self._now()
+            next_at = now + FULL_WAIT if found.waiting else found.coming
+            if next_at is None:
+                break
+            if now + LOOK_EVERY > self.ends_at:
+                self._hand_on()
+                break
+            if not self._watching(now, next_at):
+                break
+            pause = FULL_WAIT if found.waiting else min(max(next_at - now, timedelta(0)), LOOK_EVERY)
+            self.sleep(pause.total_seconds())
+            found = self._pass() if found.waiting or self._pass_due() else self._glance()
+        if self._untold is not None:
+            self.control.tell_pass(self._passed_at, self._untold)
+        return self.total
+
+    def _pass_due(self) -> bool:
+        interval = timedelta(seconds=self.poller.settings.poll_interval_seconds)
+        return self._now() - self._passed_at >= interval
+
+    def _pass(self, *, consistent: bool = False) -> Pass:
+        agreed = self.control.read()
+        self._shards = agreed.shards
+        self._looked_at = self._passed_at = self._now()
+        found = self._counted(self.poller.poll(agreed, ahead=LOOK_AHEAD, consistent=consistent))
+        self._untold = self.poller.leases
+        return found
+
+    def _glance(self, *, consistent: bool = False) -> Pass:
+        since, self._looked_at = self._looked_at - OVERLAP, self._now()
+        return self._counted(
+            self.poller.glance(self._shards, since=since, ahead=LOOK_AHEAD, consistent=consistent)
+        )
+
+    def _counted(self, found: Pass) -> Pass:
+        self.total.claimed += found.claimed
+        self.total.fired += found.fired
+        return found
+
+    def _watching(self, now: datetime, next_at: datetime) -> bool:
+        """Whether it is this poller that watches; the promise is renewed when it is nearly over."""
+        if self._promised and self._promised - now > RENEW_BEFORE:
+            return True
+        until = min(now + PROMISE, max(next_at, now + RENEW_BEFORE) + LOOK_EVERY)
+        passed = None if self._untold is None else (self._passed_at, self._untold)
+        if not self.control.watch(self._watcher, now, until, passed):
+            self._promised = None
+            return False
+        self._promised, self._untold = until, None
+        return True
+
+    def _leave(self) -> None:
+        self._promised = None
+        self.control.leave(self._watcher)
+
+    def _hand_on(self) -> None:
+        """The time is up and something is still to come: another poller goes on."""
+        if self._promised:
+            self._leave()
+        if self.poller.wake:
+            self.poller.wake({"source": WATCH})
+
+    def _now(self) -> datetime:
+        return self.poller.queue.now()
