@@ -14,7 +14,7 @@ PACKAGE = Path(dynajobs.__file__).parent
 LAYERS = [
     {"errors"},
     {"job", "schedule", "keys", "jsons", "units", "redact"},
-    {"settings", "backoff", "fault"},
+    {"settings", "backoff", "cron", "fault"},
     {"lifecycle", "item", "telemetry", "views"},
     {"dynamo", "claiming"},
     {"dedup"},
@@ -35,6 +35,7 @@ HOMES = {
     "aws_lambda_powertools": {"telemetry"},
     "pydantic": {"registry"},
     "pydantic_core": {"redact"},
+    "croniter": {"cron"},
     "click": {"cli"},
     "rich": {"cli"},
 }

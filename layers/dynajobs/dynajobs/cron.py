@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -84,13 +84,14 @@ class Cron:
     timezone: str
     _zone: ZoneInfo = field(repr=False, compare=False)
     _slots: _Slots = field(repr=False, compare=False)
-    _walk: croniter = field(repr=False, compare=False)
+    _days: croniter = field(repr=False, compare=False)
+    _times: Sequence[timedelta] = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, expression: str, timezone: str = "UTC") -> Cron:
         """InvalidSchedule if the expression or the zone is unknown, or if it would never run there."""
         slots = _read(expression)
-        cron = cls(expression, timezone, _zone(timezone), slots, slots.walk())
+        cron = cls(expression, timezone, _zone(timezone), slots, slots.walk(), slots.times())
         cron.after(_TODAY)
         return cron
 
@@ -145,11 +146,16 @@ class Cron:
 
     def _walls(self, after: datetime) -> Iterator[datetime]:
         """Every matching time on a clock that is never changed; naive."""
-        walk = copy.copy(self._walk)
-        walk.set_current(after.replace(second=0, microsecond=0))
+        # croniter walks from day to day only: from minute to minute it would take ten times as long.
+        midnight = after.replace(hour=0, minute=0, second=0, microsecond=0)
+        days = copy.copy(self._days)
+        days.set_current(midnight - _MINUTE)
         with suppress(ValueError, OverflowError):  # no match in 50 years, or before the year 10000
             while True:
-                yield walk.get_next(datetime)
+                day = days.get_next(datetime)
+                start = bisect_right(self._times, after - day) if day == midnight else 0
+                for time in islice(self._times, start, None):
+                    yield day + time
 
     def _offsets(self, wall: datetime) -> tuple[timedelta, timedelta]:
         """Before and after the change, if there is one: growing in a gap, shrinking where times repeat."""
@@ -177,20 +183,26 @@ class _Slots:
     """Minute or hour begins with `*`: real minutes count, not times of day."""
 
     def walk(self) -> croniter:
+        fields = ((self.days, 31), (self.months, 12), (self.weekdays, 7))
         # Plain lists only: croniter reads 5-5 as the whole field and takes much that cron does not.
-        from croniter import croniter
+        texts = ["*" if len(values) == all_ else ",".join(map(str, values)) for values, all_ in fields]
+        return _croniter(" ".join(["0 0", *texts]), self.either_day)
 
-        values = (self.minutes, self.hours, self.days, self.months, self.weekdays)
-        sizes = (60, 24, 31, 12, 7)
-        texts = [
-            "*" if len(v) == size else ",".join(map(str, v)) for v, size in zip(values, sizes, strict=True)
-        ]
-        return croniter(" ".join(texts), 0, day_or=self.either_day)
+    def times(self) -> list[timedelta]:
+        return [timedelta(hours=hour, minutes=minute) for hour in self.hours for minute in self.minutes]
 
     def steady(self, shift: timedelta) -> bool:
         """Whether putting the clock by `shift` leaves the run's distances as they are."""
         moved = {(minute + shift // _MINUTE) % 60 for minute in self.minutes}
         return self.interval and len(self.hours) == 24 and moved == set(self.minutes)
+
+
+@lru_cache(256)
+def _croniter(text: str, either_day: bool) -> croniter:
+    """Shared, so to be copied before it walks; to make one takes longer than a step."""
+    from croniter import croniter
+
+    return croniter(text, 0, day_or=either_day)
 
 
 def _read(expression: str) -> _Slots:
