@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -105,6 +106,14 @@ def test_between_holds_the_start_but_not_the_end() -> None:
     assert [run.minute for run in found] == [0, 15, 30, 45]
 
 
+def test_instants_may_be_given_in_a_zone_whose_clock_is_just_changed() -> None:
+    gap_end = at("2026-03-08 07:00").astimezone(ZoneInfo(NEW_YORK))
+    cron = Cron.parse("30 2 * * *", NEW_YORK)
+    assert list(cron.between(gap_end, gap_end + timedelta(hours=1))) == [gap_end.astimezone(UTC)]
+    assert cron.after(gap_end) == at("2026-03-09 06:30")
+    assert warnings(cron, gap_end) == warnings(cron, at("2026-03-08 07:00"))
+
+
 def test_between_is_lazy() -> None:
     found = Cron.parse("* * * * *").between(at("2000-01-01"), at("9000-01-01"))
     assert next(found) == at("2000-01-01")
@@ -113,6 +122,8 @@ def test_between_is_lazy() -> None:
 def test_a_naive_instant_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="has no time zone"):
         Cron.parse("* * * * *").runs(datetime(2026, 1, 1))  # noqa: DTZ001
+    with pytest.raises(ValueError, match="has no time zone"):
+        warnings(Cron.parse("* * * * *"), datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 def test_the_29th_of_february_on_a_sunday_is_found_across_the_year_2100() -> None:

@@ -7,9 +7,10 @@ from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from cronsim import CronSim
+from cronsim import CronSim, CronSimError
 
 from dynajobs.cron import Cron
+from dynajobs.errors import InvalidSchedule
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 ZONES = [
@@ -126,3 +127,28 @@ def test_runs_around_a_change_of_clocks_are_those_of_debian_cron(name: str) -> N
             assert all(run > start + timedelta(days=2) for run in runs[len(expected) :]), (text, start)
         else:
             assert runs == list(islice(simulated(text, zone, start), RUNS)), (text, start)
+
+
+def values(choice: random.Random, low: int, high: int) -> str:
+    """A field: one value, a list, a range, a step, or any."""
+    first, last = sorted(choice.sample(range(low, high + 1), 2))
+    some = choice.sample(range(low, high + 1), choice.randint(2, 5))
+    forms = ["*", "*", str(first), f"{first}-{last}", f"{first}-{last}/3", ",".join(map(str, some))]
+    return choice.choice([*forms, f"*/{choice.randint(1, high + 1)}", f"{first},*/9", f"{last},*"])
+
+
+def test_without_changes_of_clocks_the_calendar_is_that_of_debian_cron() -> None:
+    choice = random.Random(5)
+    bounds = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+    for _ in range(400):
+        text = " ".join(values(choice, *bound) for bound in bounds)
+        start = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=choice.randrange(10**9))
+        try:
+            expected = list(islice(CronSim(text, start), RUNS))
+        except CronSimError:
+            expected = []
+        if expected:
+            assert list(islice(Cron.parse(text).runs(start), RUNS)) == expected, (text, start)
+        else:
+            with pytest.raises(InvalidSchedule, match="never comes"):
+                Cron.parse(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ _LONGEST = 500
 _HORIZON = 50
 """Years without a run after which there is none; 29 February on a Sunday may take 40."""
 
-_TODAY = datetime(2026, 1, 1, tzinfo=UTC)
+_SEARCHED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
 """Where the search for a first run begins: the zones' rules of old do not count."""
 
 _MOST_WARNINGS = 5
@@ -85,14 +85,13 @@ class Cron:
     _zone: ZoneInfo = field(repr=False, compare=False)
     _slots: _Slots = field(repr=False, compare=False)
     _days: croniter = field(repr=False, compare=False)
-    _times: Sequence[timedelta] = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, expression: str, timezone: str = "UTC") -> Cron:
         """InvalidSchedule if the expression or the zone is unknown, or if it would never run there."""
         slots = _read(expression)
-        cron = cls(expression, timezone, _zone(timezone), slots, slots.walk(), slots.times())
-        cron.after(_TODAY)
+        cron = cls(expression, timezone, _zone(timezone), slots, slots.walk())
+        cron.after(_SEARCHED_FROM)
         return cron
 
     def after(self, instant: datetime) -> datetime:
@@ -107,13 +106,11 @@ class Cron:
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         """The runs from `start` on and before `end`."""
-        return takewhile(lambda run: run < end, self.runs(start - timedelta.resolution))
+        return takewhile(lambda run: run < end, self.runs(_instant(start) - timedelta.resolution))
 
     def runs(self, after: datetime) -> Iterator[datetime]:
         """Every run strictly after an instant, in UTC."""
-        if after.tzinfo is None:
-            raise ValueError(f"{after!r} has no time zone")
-        return self._later(after)
+        return self._later(_instant(after))
 
     def _later(self, last: datetime) -> Iterator[datetime]:
         for run in self._candidates(last):
@@ -153,9 +150,12 @@ class Cron:
         with suppress(ValueError, OverflowError):  # no match in 50 years, or before the year 10000
             while True:
                 day = days.get_next(datetime)
-                start = bisect_right(self._times, after - day) if day == midnight else 0
-                for time in islice(self._times, start, None):
-                    yield day + time
+                first = bisect_left(self._slots.hours, after.hour) if day == midnight else 0
+                for hour in islice(self._slots.hours, first, None):
+                    for minute in self._slots.minutes:
+                        wall = day.replace(hour=hour, minute=minute)
+                        if wall > after:
+                            yield wall
 
     def _offsets(self, wall: datetime) -> tuple[timedelta, timedelta]:
         """Before and after the change, if there is one: growing in a gap, shrinking where times repeat."""
@@ -187,9 +187,6 @@ class _Slots:
         # Plain lists only: croniter reads 5-5 as the whole field and takes much that cron does not.
         texts = ["*" if len(values) == all_ else ",".join(map(str, values)) for values, all_ in fields]
         return _croniter(" ".join(["0 0", *texts]), self.either_day)
-
-    def times(self) -> list[timedelta]:
-        return [timedelta(hours=hour, minutes=minute) for hour in self.hours for minute in self.minutes]
 
     def steady(self, shift: timedelta) -> bool:
         """Whether putting the clock by `shift` leaves the run's distances as they are."""
@@ -283,6 +280,13 @@ def _zone_names() -> frozenset[str]:
     return frozenset(files("tzdata").joinpath("zones").read_text().split()) - {"Factory"}
 
 
+def _instant(moment: datetime) -> datetime:
+    # In UTC before any arithmetic: in a zone, a step of datetime's is one of the clock on the wall.
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment!r} has no time zone")
+    return moment.astimezone(UTC)
+
+
 def _utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC)
 
@@ -298,7 +302,7 @@ def _change(zone: ZoneInfo, start: datetime, end: datetime) -> datetime:
 
 def warnings(cron: Cron, now: datetime) -> tuple[str, ...]:
     """What the changes of clocks in the next two years do to runs, a sentence for each; at most five."""
-    found = (_warning(cron, start, end) for start, end in _changes(cron._zone, now))
+    found = (_warning(cron, start, end) for start, end in _changes(cron._zone, _instant(now)))
     return tuple(islice((sentence for sentence in found if sentence), _MOST_WARNINGS))
 
 
