@@ -1,17 +1,12 @@
 """The installed `dynajobs` script as a process of its own, on a DynamoDB that answers over HTTP."""
 
-import contextlib
 import json
 import os
 import pty
 import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,65 +14,9 @@ from dynajobs import JobQueue
 from dynajobs.testing import create_table
 from tests.support import engines
 from tests.support.engines import RunningEngine
+from tests.support.shell import PATIENCE, SCRIPT, Shell, ended, prepared, wait_for
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("dynoxide")]
-
-SCRIPT = Path(sys.executable).parent / "dynajobs"
-PATIENCE = 60
-HANDLERS = """
-import time
-from dynajobs import Registry
-
-jobs = Registry()
-
-@jobs.handler("quick")
-def quick(payload: dict) -> dict:
-    return {"said": payload["name"]}
-
-@jobs.handler("slow")
-def slow(payload: dict) -> None:
-    time.sleep(payload["seconds"])
-"""
-
-
-class Shell:
-    """A folder with a stack's note and a module of handlers, and nothing of AWS in the environment."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        # Tests run beside each other: a worker that looks every second sees its job soon.
-        settings = {"DYNAJOBS_POLL_INTERVAL_SECONDS": "1", "PYTHONUNBUFFERED": "1", **environment}
-        return subprocess.Popen(
-            [SCRIPT, *arguments],
-            cwd=self.folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **settings},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
-        with ended(self.start(*arguments, **environment)) as process:
-            stdout, stderr = process.communicate(timeout=PATIENCE)
-            return process.returncode, stdout, stderr
-
-    def json(self, *arguments: str) -> Any:
-        code, stdout, stderr = self.run(*arguments, "--json")
-        assert code == 0, stderr
-        return json.loads(stdout)
-
-
-@contextlib.contextmanager
-def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Whatever a test finds, its process does not stay behind."""
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -89,18 +28,7 @@ def queue(dynoxide: RunningEngine, table_name: str) -> JobQueue:
 
 @pytest.fixture
 def shell(queue: JobQueue, dynoxide: RunningEngine, tmp_path: Path) -> Shell:
-    (tmp_path / "handlers.py").write_text(HANDLERS)
-    (tmp_path / ".local").mkdir()
-    note = {"endpoint": dynoxide.endpoint_url, "region": "us-east-1", "table": queue.settings.table}
-    (tmp_path / ".local" / "stack.json").write_text(json.dumps(note))
-    return Shell(tmp_path)
-
-
-def wait_for(queue: JobQueue, job_id: str, status: str) -> None:
-    give_up_at = time.monotonic() + PATIENCE
-    while queue.get(job_id).status != status:
-        assert time.monotonic() < give_up_at, queue.get(job_id)
-        time.sleep(0.05)
+    return prepared(tmp_path, dynoxide, queue.settings.table)
 
 
 def test_a_job_s_whole_life_from_the_command_line(shell: Shell, queue: JobQueue) -> None:

@@ -224,7 +224,9 @@ def _read(expression: str) -> _Slots:
             f"cron is {expression!r}: its day of month {texts[2]!r} never comes in its month {texts[3]!r}, "
             f"which has {longest} days at most"
         )
-    if either_day and (len(days) == 31 or len(weekdays) == 7):
+    if either_day and days[0] > longest:
+        days, either_day = list(range(1, 32)), False  # only the day of week is left, in any day of the month
+    elif either_day and (len(days) == 31 or len(weekdays) == 7):
         days, weekdays, either_day = list(range(1, 32)), list(range(7)), False
     interval = texts[0].startswith("*") or texts[1].startswith("*")
     return _Slots(minutes, hours, days, months, weekdays, either_day, interval)

@@ -64,6 +64,7 @@ class Walk:
         since: datetime | None = None,
         ahead: timedelta = timedelta(0),
         consistent: bool = False,
+        page: int | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -73,6 +74,7 @@ class Walk:
         self._low = keys.due_from(since) if since else keys.DUE_PREFIX
         self._high = keys.due_until(now + ahead)
         self._consistent = consistent
+        self._page = page or store.settings.poll_limit
 
     def priority(self, priority: int) -> Iterator[Stored]:
         """What is live and due by now at one priority, oldest first, leased jobs included."""
@@ -94,9 +96,8 @@ class Walk:
                 pass
 
     def _jobs(self, priority: int, low: str, high: str) -> Iterator[Stored]:
-        limit = self.store.settings.poll_limit
         lanes = [
-            self.store.lane(priority, shard, low, high, limit=limit, consistent=self._consistent)
+            self.store.lane(priority, shard, low, high, limit=self._page, consistent=self._consistent)
             for shard in self.lanes
         ]
         for item in heapq.merge(*_begun(lanes), key=lambda item: item["SK"]["S"]):

@@ -96,6 +96,7 @@ class Worker:
         self._turns = Turns()
         self._feed: queues.Queue[Stored | None] = queues.Queue(maxsize=queue.settings.poll_limit)
         self._taken: set[str] = set()
+        self._ended: set[str] = set()
         self._left: dict[str, float] = {}
         self._stop = threading.Event()
         self._threads = [
@@ -138,22 +139,24 @@ class Worker:
     def _look(self) -> tuple[int, datetime | None]:
         """Feed what is due to the threads: how many, and when the next falls due if that is soon."""
         settings = self.queue.settings
+        most = ROUNDS * settings.poll_limit
         if not settings.enabled:
             logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
             self._stop.wait(settings.poll_interval_seconds)
             return 0, None
+        self._ended = set()
         try:
             walk = self._walk()
             lanes = [walk.claimable(priority) for priority in keys.PRIORITIES]
-            due = list(islice(self._turns.order(lanes), ROUNDS * settings.poll_limit))
+            due = list(islice(self._turns.order(lanes), most))
         except DynajobsError as error:
             logger.warning("poll failed", extra={"reason": str(error)})
             self._passed = -float("inf")
             self._stop.wait(settings.poll_interval_seconds)
             return 0, None
-        if len(due) == ROUNDS * settings.poll_limit:
+        if len(due) == most:
             self._passed = -float("inf")  # there may be more: read from the front again
-        new = [seen for seen in due if seen.job.id not in self._taken and not self._was_left(seen.job.id)]
+        new = [seen for seen in due if not self._known(seen.job.id)]
         # Another process of this worker sees the same jobs: what is its share is left, unless we are idle.
         mine = [seen for seen in new if self.share.owns(seen.job.id)] or (new if self._idle() else [])
         for seen in mine:
@@ -170,11 +173,23 @@ class Worker:
             self._shards = store.control.read().shards
         self._looked_at = now
         ahead = timedelta(seconds=settings.poll_interval_seconds)
-        walk = Walk(store, now, range(self._shards), self.telemetry, since=since, ahead=ahead)
+        walk = Walk(
+            store,
+            now,
+            range(self._shards),
+            self.telemetry,
+            since=since,
+            ahead=ahead,
+            page=ROUNDS * settings.poll_limit,
+        )
         if time.monotonic() - self._swept > SWEEP_EVERY.total_seconds():
             self._swept = time.monotonic()
             walk.sweep()
         return walk
+
+    def _known(self, job_id: str) -> bool:
+        """In our hands, or it was when this look began: what was read may be older than what was done."""
+        return job_id in self._taken or job_id in self._ended or self._was_left(job_id)
 
     def _was_left(self, job_id: str) -> bool:
         """A job that could not be started waits for the next interval: trying at once would only be busy."""
@@ -203,6 +218,7 @@ class Worker:
                 logger.exception("job left", extra={"job_id": seen.job.id, "job_type": seen.job.job_type})
                 self._left[seen.job.id] = time.monotonic() + self.queue.settings.poll_interval_seconds
             finally:
+                self._ended.add(seen.job.id)
                 self._taken.discard(seen.job.id)
 
     def _start(self, seen: Stored) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import click
 
 from dynajobs.cli import output
 from dynajobs.cli.arguments import shared
+from dynajobs.cli.crew import Crew, when_parent_ends
 from dynajobs.cli.failure import REFUSED
 from dynajobs.cli.stack import open_queue
 
@@ -30,30 +32,75 @@ if TYPE_CHECKING:
     help="Jobs at once; DYNAJOBS_WORKER_CONCURRENCY.",
 )
 @click.option("--once", is_flag=True, help="Run what is due, then stop.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=1,
+    metavar="N",
+    help="So many processes, each with that concurrency: one Python process uses one core.",
+)
+@click.option("--share", hidden=True, help="Which of how many processes this is.")
 @shared
-def worker(target: str, table: str | None, as_json: bool, concurrency: int | None, once: bool) -> None:
+def worker(
+    target: str,
+    table: str | None,
+    as_json: bool,
+    concurrency: int | None,
+    once: bool,
+    processes: int,
+    share: str | None,
+) -> None:
     """Run due jobs in this process with the handlers of MODULE:REGISTRY, until stopped.
 
     SIGTERM or SIGINT: nothing more is claimed, running jobs may finish for DYNAJOBS_SHUTDOWN_TIMEOUT_SECONDS.
     The exit code is 0 if they all did, else 1. What happens is logged as JSON lines; with --json they go to
     stderr, and stdout gets the counts at the end.
     """
+    from dynajobs.telemetry import configure
+
     with open_queue(table) as queue:
+        configure(queue.settings, stream=sys.stderr if as_json else None)
         registry = _registry(target)
         queue.store.control.read()  # a missing table or credential is said now, not once per poll
-        drained = _run(queue, registry, concurrency, once=once, as_json=as_json)
+        if processes > 1:
+            arguments = [target, "--table", queue.store.table.name]
+            arguments += ["--concurrency", str(concurrency)] if concurrency else []
+            arguments += [flag for flag, on in (("--once", once), ("--json", as_json)) if on]
+            drained = _run_crew(arguments, processes, as_json=as_json)
+        else:
+            drained = _run(queue, registry, concurrency, share, once=once, as_json=as_json)
     sys.stdout.flush()
     if not drained:
         # A thread that does not end would keep the interpreter alive; its lease lapses by itself.
         os._exit(REFUSED)
 
 
-def _run(queue: JobQueue, registry: Registry, concurrency: int | None, *, once: bool, as_json: bool) -> bool:
-    from dynajobs.telemetry import configure, logger
-    from dynajobs.worker import Worker
+def _run_crew(arguments: list[str], processes: int, *, as_json: bool) -> bool:
+    crew = Crew(arguments, processes, as_json=as_json)
+    code = crew.run()
+    if code not in (0, REFUSED):
+        raise SystemExit(code)
+    if as_json:
+        output.print_json({"finished": crew.finished, "drained": code == 0})
+    return code == 0
 
-    configure(queue.settings, stream=sys.stderr if as_json else None)
-    running = Worker(queue, registry, concurrency=concurrency)
+
+def _run(
+    queue: JobQueue,
+    registry: Registry,
+    concurrency: int | None,
+    share: str | None,
+    *,
+    once: bool,
+    as_json: bool,
+) -> bool:
+    from dynajobs.telemetry import logger
+    from dynajobs.worker import Share, Worker
+
+    mine = Share(*map(int, share.split("/"))) if share else None
+    running = Worker(queue, registry, concurrency=concurrency, share=mine)
+    if share:
+        threading.Thread(target=when_parent_ends, args=(running.stop,), daemon=True).start()
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the shape of a signal handler
         logger.info("stopping", extra={"signal": signal.Signals(number).name})
