@@ -45,7 +45,9 @@ class Crew:
                     time.sleep(RESTART_SECONDS)  # its leases lapse by themselves; not in a busy loop
                     self._members[number] = self._start(number)
                     continue
-                worst = max(worst, code if code >= 0 else REFUSED)
+                # One that was told to stop before it could listen had begun nothing.
+                unheard = -code in (signal.SIGTERM, signal.SIGINT)
+                worst = max(worst, code if code >= 0 else 0 if unheard else REFUSED)
                 del self._members[number]
         return worst
 
