@@ -42,7 +42,6 @@ FORBIDDEN_TO_ALL: list[tuple[str, str, dict[str, Any]]] = [
     ("dynamodb", "get_item", {"TableName": "@OtherTable", "Key": KEY}),
     ("dynamodb", "put_item", {"TableName": "@OtherTable", "Item": KEY}),
     ("dynamodb", "query", {"TableName": "@OtherTable", **BY_PK}),
-    ("lambda", "invoke", {"FunctionName": "@PollerFunction"}),
     ("lambda", "invoke", {"FunctionName": "@PollerProbe"}),
     ("lambda", "update_function_configuration", {"FunctionName": "@PollerFunction", "Timeout": 900}),
     ("lambda", "list_functions", {}),
@@ -86,8 +85,8 @@ def test_what_each_may_do_to_the_table(
 
 
 @pytest.mark.parametrize("holder", ["Example", "Demo", "Producer"])
-def test_only_the_poller_hands_over_jobs(stack: Deployment, holder: str) -> None:
-    for function in ("@ExampleFunction", "@DemoFunction"):
+def test_only_the_poller_hands_over_jobs_and_wakes_pollers(stack: Deployment, holder: str) -> None:
+    for function in ("@ExampleFunction", "@DemoFunction", "@PollerFunction"):
         arguments = {"FunctionName": function, "InvocationType": "Event"}
         assert probe(stack, holder, "lambda", "invoke", **arguments) in DENIED
 
