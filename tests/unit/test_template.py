@@ -71,7 +71,8 @@ def test_every_reference_names_something_that_exists() -> None:
     """cfn-lint does not look into SAM resources for this."""
     parts = [TEMPLATE[part] for part in ("Conditions", "Globals", "Resources", "Outputs")]
     named = set(cloudformation.references(parts))
-    known = {*TEMPLATE["Parameters"], *TEMPLATE["Resources"]}
+    roles = {f"{name}Role" for name in FUNCTIONS}  # SAM makes one for each
+    known = {*TEMPLATE["Parameters"], *TEMPLATE["Resources"], *roles}
     pseudo = cloudformation.PSEUDO
 
     assert named - pseudo <= known
@@ -222,6 +223,54 @@ def test_the_stream_tells_what_a_job_was_and_is() -> None:
     table = TEMPLATE["Resources"]["JobTable"]["Properties"]
 
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_only_new_live_jobs_wake_the_poller() -> None:
+    mapping = TEMPLATE["Resources"]["NewJobs"]["Properties"]
+    [pattern] = mapping["FilterCriteria"]["Filters"]
+
+    assert json.loads(pattern["Pattern"]) == {
+        "eventName": ["INSERT"],
+        "dynamodb": {
+            "Keys": {"PK": {"S": ["job", {"prefix": "job#"}]}, "SK": {"S": [{"prefix": "scheduled#"}]}}
+        },
+    }
+    assert mapping["FunctionName"] == {"Ref": "PollerFunction"}
+
+
+def test_a_record_that_fails_holds_up_the_stream_for_a_minute_at_most() -> None:
+    mapping = TEMPLATE["Resources"]["NewJobs"]["Properties"]
+
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert mapping["MaximumRetryAttempts"] <= 3
+    assert mapping["MaximumRecordAgeInSeconds"] == 60
+    assert mapping["StartingPosition"] == "LATEST"
+
+
+def test_the_poller_may_read_the_stream_and_wake_itself_and_nothing_else() -> None:
+    stream = {"Fn::If": ["CreateTable", {"Fn::GetAtt": ["JobTable", "StreamArn"]}, {"Ref": "StreamArn"}]}
+    granted = [
+        (name, actions(statement), statement["Resource"])
+        for name in ("WakePolicy", "StreamPolicy")
+        for statement in TEMPLATE["Resources"][name]["Properties"]["PolicyDocument"]["Statement"]
+    ]
+
+    assert granted == [
+        ("WakePolicy", {"lambda:InvokeFunction"}, {"Fn::GetAtt": ["PollerFunction", "Arn"]}),
+        (
+            "StreamPolicy",
+            {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
+            stream,
+        ),
+        ("StreamPolicy", {"dynamodb:ListStreams"}, "*"),  # it knows no narrower one
+    ]
+    for name in ("WakePolicy", "StreamPolicy"):
+        assert TEMPLATE["Resources"][name]["Properties"]["Roles"] == [{"Ref": "PollerFunctionRole"}]
+
+
+def test_without_a_stream_there_is_nothing_of_it() -> None:
+    for name in ("StreamPolicy", "NewJobs"):
+        assert TEMPLATE["Resources"][name]["Condition"] == "WithStream"
 
 
 def test_the_table_survives_the_stack_and_accidents() -> None:

@@ -47,7 +47,7 @@ class Pass:
     claimed: int = 0
     fired: int = 0
     waiting: int = 0
-    """Due jobs that were left because the cap was reached."""
+    """Due jobs that were left: the cap was reached, or another poller was asked to take them."""
 
     coming: datetime | None = None
     """When the next job falls due, if that is as near as was asked."""
@@ -59,6 +59,11 @@ class Survey:
 
     lanes: list[list[Stored]]
     leases: int
+
+    @property
+    def due(self) -> int:
+        """How many can be claimed."""
+        return sum(map(len, self.lanes))
 
 
 class Poller:
@@ -92,8 +97,12 @@ class Poller:
         self._sweep(walk)
         survey = self._survey(walk)
         self.leases = survey.leases
+        due = survey.due
         room = self._share_out(survey, agreed.shards, self.settings.max_in_flight - self.leases)
-        return self._hand_out(walk, survey, room)
+        shared = due - survey.due
+        done = self._hand_out(walk, survey, room)
+        done.waiting += shared
+        return done
 
     def glance(self, shards: int, *, since: datetime, ahead: timedelta, consistent: bool = False) -> Pass:
         """What fell due since the last look, under the leases known from the last full pass."""
@@ -130,14 +139,14 @@ class Poller:
         return Walk(self.queue.store, self.queue.now(), lanes, self.telemetry, **options)
 
     def _hand_out(self, walk: Walk, survey: Survey, room: int) -> Pass:
-        scarce = sum(map(len, survey.lanes)) > room
+        scarce = survey.due > room
         candidates = self._turns.order(survey.lanes) if scarce else chain.from_iterable(survey.lanes)
         claimed = self.start(candidates, room)
         return Pass(claimed=claimed, waiting=sum(1 for _ in candidates), coming=walk.coming)
 
     def _share_out(self, survey: Survey, shards: int, room: int) -> int:
         """Leave parts of a great backlog to other pollers, lane by lane; the room that is left for ours."""
-        backlog = min(sum(map(len, survey.lanes)), room)
+        backlog = min(survey.due, room)
         parts = min(shards, backlog // SHARE)
         if self.wake is None or parts < 2:
             return room
