@@ -12,12 +12,12 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from bench import coldstart, cost, throughput
+from bench import coldstart, cost, precision, throughput
 from dynajobs.dynamo import default_client
 from tests.support import engines
 
 JOBS = 1000
-WANTED_DRAIN, WANTED_ENQUEUE, WANTED_IMPORT = 0.75, 0.9, 1.3
+WANTED_DRAIN, WANTED_TWO, WANTED_ENQUEUE, WANTED_IMPORT = 1.3, 2.0, 0.9, 1.3
 
 
 def main() -> None:
@@ -35,6 +35,7 @@ def main() -> None:
     print_throughput()
     print_cost()
     print_coldstart()
+    print_precision()
 
 
 def bare_client() -> Any:
@@ -43,10 +44,14 @@ def bare_client() -> Any:
 
 def print_throughput() -> None:
     print(f"Throughput: {JOBS} jobs, {throughput.THREADS} threads, medians of {throughput.ROUNDS} rounds")
-    enqueue, drain = throughput.compare(bare_client, default_client, JOBS)
-    for name, found, wanted in (("enqueue", enqueue, WANTED_ENQUEUE), ("drain", drain, WANTED_DRAIN)):
+    enqueue, drain, two = throughput.compare(bare_client, default_client, JOBS)
+    for name, found, wanted in (
+        ("enqueue", enqueue, WANTED_ENQUEUE),
+        ("drain", drain, WANTED_DRAIN),
+        ("drain by two processes", two, WANTED_TWO),
+    ):
         print(
-            f"  {name:8} ratio {found.ratio:.2f} (wanted {wanted}): "
+            f"  {name:22} ratio {found.ratio:.2f} (wanted {wanted}): "
             f"{typical(found.ours)}, bare boto3 {typical(found.bare)}"
         )
     print(f"  requests a drained job: {median(each.requests for each in drain.ours):.2f}, bare 2.00")
@@ -86,6 +91,33 @@ def print_coldstart() -> None:
     for name, milliseconds in found.items():
         print(f"  {milliseconds:6.0f} ms, ratio {milliseconds / base:.2f}  {name}")
     print(f"  wanted: the poller's at most {WANTED_IMPORT}")
+
+
+def print_precision() -> None:
+    print("Seconds from due to started on the deployed stack (the emulator's own time included)")
+    print(f"  {'':38}{'p50':>8}{'p95':>8}{'p99':>8}")
+    with precision.stack() as stack:
+        for name, measure in (
+            (f"{precision.SINGLE} jobs due now, one by one", precision.due_now),
+            (f"{precision.TIMED} jobs due at a known second", precision.due_then),
+            (f"a burst of {precision.BURST:,}", precision.in_a_burst),
+            ("without the stream, by the tick", precision.without_stream),
+        ):
+            late = measure(stack)
+            for part, values in (
+                (name, late.total),
+                ("  until claimed", late.to_claim),
+                ("  from there: invoked and begun", late.to_start),
+            ):
+                shown = "".join(f"{precision.percentile(values, share):8.2f}" for share in (0.5, 0.95, 0.99))
+                print(f"  {part:38}{shown}")
+        seconds = precision.idle_tick_seconds(stack)
+    month = precision.idle_month(seconds, reads=cost.IDLE_READS, writes=cost.IDLE_WRITES)
+    told = ", ".join(f"{name} ${dollars:.3f}" for name, dollars in month.items())
+    print(
+        f"An idle hour: {60 * cost.IDLE_READS:g} read and {60 * cost.IDLE_WRITES:g} write units, "
+        f"{60 * seconds:.1f} s of Lambda; a month: {told}, in all ${sum(month.values()):.2f} (wanted < 0.10)"
+    )
 
 
 if __name__ == "__main__":

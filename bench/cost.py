@@ -50,6 +50,10 @@ def _in_one_process(make_client: Callable[[], Any], retention_days: int) -> int:
         return meter.writes
 
 
+IDLE_READS, IDLE_WRITES = 3, 1
+"""Units of a tick that finds nothing; tests/integration/test_costs.py holds them."""
+
+
 def poll_units(make_client: Callable[[], Any]) -> dict[int, float]:
     """Read units of an idle poll, by the number of finished jobs in the table."""
     client = make_client()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 from dynajobs import JobQueue, Registry, Settings
+from dynajobs.dynamo import default_client
 from dynajobs.testing import create_table
-from dynajobs.worker import Worker
+from dynajobs.worker import Share, Worker
 
 THREADS = 16
 ROUNDS = 5
@@ -177,14 +180,50 @@ def measure_ours(client: Any, count: int, enqueue: Comparison, drain: Comparison
             raise SystemExit(f"{worker.finished} of {count} jobs were finished")
 
 
+def measure_processes(client: Any, count: int, processes: int, drain: Comparison) -> None:
+    """The same by several processes, from the moment all of them are ready."""
+    with fresh_table(client) as table:
+        JobQueue(table, client=client, settings=Settings()).enqueue_many("noop", [{}] * count)
+        spawn = multiprocessing.get_context("spawn")
+        ready = spawn.Barrier(processes + 1)
+        finished = spawn.Value("i", 0)
+        crew = [
+            spawn.Process(target=drain_share, args=(table, Share(number, processes), ready, finished))
+            for number in range(processes)
+        ]
+        for each in crew:
+            each.start()
+        ready.wait(60)
+        drain.ours.append(rate(count, lambda: [each.join() for each in crew]))
+        if finished.value != count:
+            raise SystemExit(f"{finished.value} of {count} jobs were finished")
+
+
+def drain_share(table: str, share: Share, ready: Any, finished: Any) -> None:
+    """What one of the processes does."""
+    logging.disable()
+    queue = JobQueue(table, client=default_client(), settings=Settings())
+    worker = Worker(queue, jobs, concurrency=THREADS, share=share)
+    queue.store.control.read()  # the connection is there
+    ready.wait(60)
+    worker.run(once=True)
+    with finished.get_lock():
+        finished.value += worker.finished
+
+
 def compare(
     bare_client: Callable[[], Any], our_client: Callable[[], Any], count: int
-) -> tuple[Comparison, Comparison]:
-    """Enqueueing and draining, bare and ours in turn so that both meet the same machine."""
-    enqueue, drain = Comparison(), Comparison()
-    turns = [(measure_bare, bare_client), (measure_ours, our_client)]
+) -> tuple[Comparison, Comparison, Comparison]:
+    """Enqueueing and draining, and draining by two processes; in turns, so that all meet the same machine."""
+    enqueue, drain, two = Comparison(), Comparison(), Comparison()
+    turns = [
+        lambda: measure_bare(bare_client(), count, enqueue, drain),
+        lambda: measure_ours(our_client(), count, enqueue, drain),
+        lambda: measure_processes(our_client(), count, 2, two),
+    ]
     for _ in range(ROUNDS):
-        for measure, client in turns:
-            measure(client(), count, enqueue, drain)
+        for measure in turns:
+            measure()
         turns.reverse()
-    return enqueue, drain
+    two.bare = drain.bare
+    return enqueue, drain, two

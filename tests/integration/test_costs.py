@@ -9,6 +9,7 @@ import pytest
 from dynajobs import JobQueue, Registry, poller
 from dynajobs.poller import Poller
 from dynajobs.testing import Clock, drain
+from dynajobs.vigil import Vigil
 from tests.integration.conftest import queues_on
 from tests.support import engines
 from tests.support.delivery import Delivery
@@ -126,6 +127,34 @@ def test_a_poll_costs_what_is_live_never_what_is_history(metered: Metered) -> No
         poller_.poll()
         costs.append(meter.reads - before)
     assert costs == [3.0, 3.0, 3.0]
+
+
+def test_an_idle_tick(metered: Metered, clock: Clock) -> None:
+    queue, meter = metered()
+    poller_ = Poller(queue, Delivery())
+    ends_at = clock() + timedelta(seconds=50)
+    Vigil(poller_, ends_at).keep()  # the first pass also sweeps
+    reads, writes = meter.reads, meter.control_writes
+
+    Vigil(poller_, ends_at).keep()
+
+    assert (meter.reads - reads, meter.control_writes - writes, meter.take()) == (3.0, 1, 0)
+
+
+def test_waiting_for_a_job_that_falls_due_soon(metered: Metered, clock: Clock) -> None:
+    """Two reads of all lanes a second, and a promise now and then."""
+    queue, meter = metered()
+    queue.enqueue("work", delay=30)
+    meter.take()
+
+    def sleep(seconds: float) -> None:
+        clock.advance(timedelta(seconds=seconds))
+
+    Vigil(Poller(queue, Delivery()), clock() + timedelta(seconds=50), sleep=sleep).keep()
+
+    assert meter.reads <= 30 * 4 + 15
+    assert meter.control_writes <= 30 / 6 + 2
+    assert meter.take() == 1  # the claim
 
 
 def test_due_jobs_are_found_behind_hundreds_of_leased_ones(metered: Metered, clock: Clock) -> None:

@@ -81,12 +81,13 @@ def test_a_process_that_is_killed_is_replaced(shell: Shell, queue: JobQueue) -> 
 
 
 def test_stopping_lets_every_process_finish(shell: Shell, queue: JobQueue) -> None:
-    jobs = [queue.enqueue("slow", {"seconds": 1.5}) for _ in range(4)]
+    jobs = [queue.enqueue("held") for _ in range(4)]
     with ended(shell.start("worker", "handlers:jobs", "--processes", "2", "--concurrency", "2")) as crew:
         for job in jobs:
             wait_for(queue, job.id, "in_progress")
         running = members(crew.pid)
         crew.send_signal(signal.SIGTERM)
+        (shell.folder / "released").touch()
         crew.communicate(timeout=PATIENCE)
 
     assert crew.returncode == 0

@@ -86,6 +86,12 @@ def invocable(template: dict[str, Any]) -> set[str]:
     }
 
 
+def known(template: dict[str, Any]) -> set[str]:
+    """What a template's references may name; SAM makes a role for each function."""
+    roles = {f"{name}Role" for name in functions(template)}
+    return {*template["Parameters"], *template["Resources"], *roles, *PSEUDO}
+
+
 def references(value: Any) -> Iterator[str]:
     """Every logical id, parameter or pseudo parameter that a part of a template names."""
     if isinstance(value, list):

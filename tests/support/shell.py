@@ -16,6 +16,7 @@ from tests.support.engines import RunningEngine
 SCRIPT = Path(sys.executable).parent / "dynajobs"
 PATIENCE = 60
 HANDLERS = """
+import os
 import time
 from dynajobs import Registry
 
@@ -28,6 +29,11 @@ def quick(payload: dict) -> dict:
 @jobs.handler("slow")
 def slow(payload: dict) -> None:
     time.sleep(payload["seconds"])
+
+@jobs.handler("held")
+def held(payload: dict) -> None:
+    while not os.path.exists("released"):
+        time.sleep(0.05)
 """
 
 

@@ -653,7 +653,8 @@ def test_help_is_help(run: Run) -> None:
 def options_of(command: click.Command) -> set[str]:
     if isinstance(command, click.Group):
         return set().union(*map(options_of, command.commands.values()))
-    return {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    shown = (param for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    return {name for param in shown for name in param.opts}
 
 
 def test_every_option_is_documented() -> None:

@@ -56,8 +56,7 @@ def test_the_template_that_comes_out_is_sound(followed: Path) -> None:
 
     assert cloudformation.lint(followed / "template.yaml") == ""
     assert set(after["Resources"]) - set(before["Resources"]) == {"ReminderFunction", "ReminderLogs"}
-    known = {*after["Parameters"], *after["Resources"], *cloudformation.PSEUDO}
-    assert set(cloudformation.references(after["Resources"])) <= known
+    assert set(cloudformation.references(after["Resources"])) <= cloudformation.known(after)
 
 
 def test_the_poller_knows_the_type_and_may_invoke_its_function(followed: Path) -> None:

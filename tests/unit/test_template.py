@@ -71,11 +71,8 @@ def test_every_reference_names_something_that_exists() -> None:
     """cfn-lint does not look into SAM resources for this."""
     parts = [TEMPLATE[part] for part in ("Conditions", "Globals", "Resources", "Outputs")]
     named = set(cloudformation.references(parts))
-    roles = {f"{name}Role" for name in FUNCTIONS}  # SAM makes one for each
-    known = {*TEMPLATE["Parameters"], *TEMPLATE["Resources"], *roles}
-    pseudo = cloudformation.PSEUDO
 
-    assert named - pseudo <= known
+    assert named <= cloudformation.known(TEMPLATE)
     assert set(TEMPLATE["Parameters"]) <= named, "a parameter that nothing uses"
 
 

@@ -72,7 +72,7 @@ class Vigil:
             if now + LOOK_EVERY > self.ends_at:
                 self._hand_on()
                 break
-            if not self._watching(now, next_at):
+            if not self._watching(now):
                 break
             pause = FULL_WAIT if found.waiting else min(max(next_at - now, timedelta(0)), LOOK_EVERY)
             self.sleep(pause.total_seconds())
@@ -104,11 +104,11 @@ class Vigil:
         self.total.fired += found.fired
         return found
 
-    def _watching(self, now: datetime, next_at: datetime) -> bool:
+    def _watching(self, now: datetime) -> bool:
         """Whether it is this poller that watches; the promise is renewed when it is nearly over."""
         if self._promised and self._promised - now > RENEW_BEFORE:
             return True
-        until = min(now + PROMISE, max(next_at, now + RENEW_BEFORE) + LOOK_EVERY)
+        until = now + PROMISE
         passed = None if self._untold is None else (self._passed_at, self._untold)
         if not self.control.watch(self._watcher, now, until, passed):
             self._promised = None
