@@ -10,9 +10,10 @@ ROUNDS = 9
 CLIENT = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 CASES = {
     "boto3.client('dynamodb')": CLIENT,
-    "the same and the poller's modules": f"{CLIENT}; import dynajobs.poller",
+    "the same and the poller's modules": f"{CLIENT}; import dynajobs.poller_function",
     "the same, logging configured": (
-        f"{CLIENT}; import dynajobs.poller as poller; poller.configure(poller.Settings())"
+        f"{CLIENT}; import dynajobs.poller_function as poller; "
+        "from dynajobs import Settings; poller.configure(Settings())"
     ),
     "import dynajobs": "import dynajobs",
 }

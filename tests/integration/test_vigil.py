@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dynajobs import Job, JobQueue
+from dynajobs.item import Stored
 from dynajobs.poller import Poller
 from dynajobs.testing import Clock
 from dynajobs.vigil import LOOK_AHEAD, LOOK_EVERY, PROMISE, WATCH, Vigil
@@ -182,6 +183,45 @@ def test_jobs_held_back_by_the_cap_start_when_others_end(
 
     assert timedelta(seconds=7) <= awake.late(waiting) <= timedelta(seconds=8)
     assert clock() <= START + 9 * SECOND
+
+
+def test_a_cap_that_is_reached_by_an_old_count_only_makes_nobody_wait(
+    moto_client: Any, table_name: str, clock: Clock, delivery: Delivery
+) -> None:
+    queue = queues_on(moto_client, table_name, clock)(max_in_flight=2)
+    awake = Awake(queue, clock, delivery)
+    jobs = [queue.enqueue("work", delay=delay) for delay in range(1, 7)]
+    for second, job in enumerate(jobs, start=1):
+        awake.at(second + 0.4, lambda job=job: queue.cancel(job))  # type: ignore[misc]
+
+    awake.vigil().keep()
+
+    assert [awake.late(job) for job in jobs] == [timedelta(0)] * 6
+
+
+def test_a_backlog_behind_the_cap_is_not_left_although_others_took_what_was_seen(
+    moto_client: Any, table_name: str, clock: Clock, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = queues_on(moto_client, table_name, clock)(max_in_flight=2)
+    awake = Awake(queue, clock, delivery)
+    jobs = [queue.enqueue("work") for _ in range(5)]
+    vigil, poller = awake.vigil(), Poller(queue, Delivery())
+    claim, lost = queue.store.claim, []
+
+    def lose_the_first(seen: Stored, new: Job) -> Job | None:
+        if len(lost) < 2:
+            lost.append(seen.job.id)
+            return None
+        return claim(seen, new)
+
+    monkeypatch.setattr(queue.store, "claim", lose_the_first)
+    for second in range(1, 10):
+        awake.at(second, lambda: [queue.cancel(job_id) for job_id in list(awake.starts)])
+
+    vigil.keep()
+
+    assert poller.poll().claimed == 0
+    assert set(awake.starts) == {job.id for job in jobs}
 
 
 def test_looking_costs_no_more_for_jobs_that_run(awake: Awake) -> None:

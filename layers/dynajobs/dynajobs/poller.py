@@ -34,6 +34,9 @@ CLAIM_THREADS = 8
 LEASE_SEARCH = 1000
 """Live items per priority that are looked at to count the leases in force."""
 
+SURVEY_PAGE = 250
+"""Items that one query of a full pass reads: it looks at all that is due, so few queries do it sooner."""
+
 SHARE = 100
 """Jobs that a poller hands over in less than a second, and for which another one is worth waking."""
 
@@ -59,6 +62,8 @@ class Survey:
 
     lanes: list[list[Stored]]
     leases: int
+    more: bool
+    """There is more to claim than could be claimed at once."""
 
     @property
     def due(self) -> int:
@@ -93,7 +98,7 @@ class Poller:
         if not self._enabled():
             return Pass()
         agreed = agreed or self.queue.store.control.read()
-        walk = self._walk(range(agreed.shards), ahead=ahead, consistent=consistent)
+        walk = self._walk(range(agreed.shards), ahead=ahead, consistent=consistent, page=SURVEY_PAGE)
         self._sweep(walk)
         survey = self._survey(walk)
         self.leases = survey.leases
@@ -142,7 +147,8 @@ class Poller:
         scarce = survey.due > room
         candidates = self._turns.order(survey.lanes) if scarce else chain.from_iterable(survey.lanes)
         claimed = self.start(candidates, room)
-        return Pass(claimed=claimed, waiting=sum(1 for _ in candidates), coming=walk.coming)
+        waiting = sum(1 for _ in candidates) + survey.more
+        return Pass(claimed=claimed, waiting=waiting, coming=walk.coming)
 
     def _share_out(self, survey: Survey, shards: int, room: int) -> int:
         """Leave parts of a great backlog to other pollers, lane by lane; the room that is left for ours."""
@@ -165,16 +171,18 @@ class Poller:
 
     def _survey(self, walk: Walk) -> Survey:
         lanes: list[list[Stored]] = []
-        leases = 0
+        leases, more = 0, False
         for priority in keys.PRIORITIES:
             claimable: list[Stored] = []
             for seen in islice(walk.priority(priority), LEASE_SEARCH + self.settings.max_in_flight):
                 if not lifecycle.claimable(seen.job, walk.now):
                     leases += 1
-                elif len(claimable) <= self.settings.max_in_flight:
+                elif len(claimable) < self.settings.max_in_flight:
                     claimable.append(seen)
+                else:
+                    more = True
             lanes.append(claimable)
-        return Survey(lanes, leases)
+        return Survey(lanes, leases, more)
 
     def _start(self, seen: Stored) -> bool:
         """Claim one job and hand it over; True if it is on its way."""

@@ -24,8 +24,8 @@ OVERLAP = timedelta(seconds=5)
 
 PROMISE = timedelta(seconds=10)
 RENEW_BEFORE = timedelta(seconds=4)
-FULL_WAIT = timedelta(seconds=1)
-"""Until a poller that met the cap looks again."""
+SHORT_WAIT, FULL_WAIT = timedelta(seconds=0.1), timedelta(seconds=1)
+"""Until a poller that met the cap looks again: soon after it found room, else later and later."""
 
 MARGIN = timedelta(seconds=10)
 """Left of the function's time when it ends."""
@@ -60,13 +60,16 @@ class Vigil:
     def keep(self) -> Pass:
         """Watch as long as there is something to wait for."""
         # Who was woken must see what it was woken for, however new.
-        found = self._pass(consistent=self._woken)
+        found, wait = self._pass(consistent=self._woken), SHORT_WAIT
         while True:
             if self._promised and not found.waiting and found.coming is None:
                 self._leave()
                 found = self._glance(consistent=True)
             now = self._now()
-            next_at = now + FULL_WAIT if found.waiting else found.coming
+            if found.waiting:
+                # Short jobs make room soon.
+                wait = SHORT_WAIT if found.claimed else min(wait * 2, FULL_WAIT)
+            next_at = now + wait if found.waiting else found.coming
             if next_at is None:
                 break
             if now + LOOK_EVERY > self.ends_at:
@@ -74,9 +77,12 @@ class Vigil:
                 break
             if not self._watching(now):
                 break
-            pause = FULL_WAIT if found.waiting else min(max(next_at - now, timedelta(0)), LOOK_EVERY)
+            pause = wait if found.waiting else min(max(next_at - now, timedelta(0)), LOOK_EVERY)
             self.sleep(pause.total_seconds())
-            found = self._pass() if found.waiting or self._pass_due() else self._glance()
+            full = bool(found.waiting) or self._pass_due()
+            found = self._pass() if full else self._glance()
+            if found.waiting and not full:
+                found = self._pass()  # no room by the last count: count anew before it waits
         if self._untold is not None:
             self.control.tell_pass(self._passed_at, self._untold)
         return self.total

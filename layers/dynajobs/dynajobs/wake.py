@@ -37,13 +37,22 @@ class Waker:
             return Pass()
         agreed = self.poller.queue.store.control.read()
         due = iter([seen for seen in soon if lifecycle.claimable(seen.job, now)])
-        started = self.poller.start(due, self._room(agreed))
-        if odd or any(due) or any(seen.job.scheduled_for > now for seen in soon):
+        done = Pass(claimed=self.poller.start(due, self._room(agreed)))
+        if any(due):
+            self._count(agreed, done)
+        if odd or done.waiting or any(seen.job.scheduled_for > now for seen in soon):
             self._wake(agreed, now)
-        return Pass(claimed=started)
+        return done
+
+    def _count(self, agreed: Agreed, done: Pass) -> None:
+        """No room by the last count: count the leases in force, and start what they leave room for."""
+        counted = self.poller.poll(agreed)
+        done.claimed += counted.claimed
+        done.waiting = counted.waiting
+        self.poller.queue.store.control.tell_pass(self.poller.queue.now(), self.poller.leases)
 
     def _room(self, agreed: Agreed) -> int:
-        """At most one round between two counts of the leases: only a poller knows how many are in force."""
+        """At most one round between two counts of the leases: only a count tells how many are in force."""
         if self._counted_at != agreed.ticked_at:
             self._counted_at = agreed.ticked_at
             self.poller.leases = 0
