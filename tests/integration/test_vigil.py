@@ -206,7 +206,7 @@ def test_a_backlog_behind_the_cap_is_not_left_although_others_took_what_was_seen
     awake = Awake(queue, clock, delivery)
     jobs = [queue.enqueue("work") for _ in range(5)]
     vigil, poller = awake.vigil(), Poller(queue, Delivery())
-    claim, lost = queue.store.claim, []
+    claim, lost = queue.store.claim, list[str]()
 
     def lose_the_first(seen: Stored, new: Job) -> Job | None:
         if len(lost) < 2:
