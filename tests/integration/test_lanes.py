@@ -68,7 +68,7 @@ def shared_out(queue: JobQueue) -> tuple[list[Delivery], list[dict[str, Any]]]:
     """A pass that may wake others, and what those then do, all at once."""
     calls: list[dict[str, Any]] = []
     first = Delivery()
-    Poller(queue, first, wake=calls.append).poll()
+    Poller(queue, first, wake=calls.append).poll(sharing=True)
     others = [Delivery() for _ in calls]
 
     def help_out(place: int) -> None:

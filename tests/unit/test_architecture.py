@@ -15,7 +15,7 @@ LAYERS = [
     {"errors"},
     {"job", "schedule", "keys", "jsons", "units", "redact"},
     {"settings", "backoff", "cron", "fault"},
-    {"lifecycle", "item", "telemetry", "views"},
+    {"lifecycle", "item", "slots", "telemetry", "views"},
     {"dynamo", "claiming"},
     {"dedup"},
     {"control"},

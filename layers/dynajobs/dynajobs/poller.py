@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from dynajobs import fault, keys, lifecycle
 from dynajobs.claiming import backoff_delay, report_claim
 from dynajobs.control import Agreed
+from dynajobs.dynamo import Rejected
 from dynajobs.errors import DynajobsError, Unavailable
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
@@ -40,6 +41,9 @@ SURVEY_PAGE = 250
 SHARE = 100
 """Jobs that a poller hands over in less than a second, and for which another one is worth waking."""
 
+SHARE_LASTS = timedelta(seconds=5)
+"""For so long the room that was given to others is theirs."""
+
 SWEEP_EVERY = timedelta(hours=1)
 
 
@@ -48,9 +52,10 @@ class Pass:
     """What a look at the lanes found and did."""
 
     claimed: int = 0
+    tried: int = 0
     fired: int = 0
     waiting: int = 0
-    """Due jobs that were left: the cap was reached, or another poller was asked to take them."""
+    """Due jobs that were left: at the cap, to another poller, or because the table did not answer."""
 
     coming: datetime | None = None
     """When the next job falls due, if that is as near as was asked."""
@@ -85,6 +90,7 @@ class Poller:
         """In force when all lanes were last read, and those taken since."""
 
         self._turns = Turns()
+        self._shared = (datetime.min.replace(tzinfo=UTC), 0)
         self._swept_at: datetime | None = None
 
     @property
@@ -92,9 +98,17 @@ class Poller:
         return self.queue.settings
 
     def poll(
-        self, agreed: Agreed | None = None, *, ahead: timedelta = timedelta(0), consistent: bool = False
+        self,
+        agreed: Agreed | None = None,
+        *,
+        ahead: timedelta = timedelta(0),
+        consistent: bool = False,
+        sharing: bool = False,
     ) -> Pass:
-        """One full pass: claim in rounds until nothing is left to claim or the cap is reached."""
+        """One full pass: claim in rounds until nothing is left to claim or the cap is reached.
+
+        With `sharing`, parts of a great backlog are left to other pollers.
+        """
         if not self._enabled():
             return Pass()
         agreed = agreed or self.queue.store.control.read()
@@ -102,8 +116,9 @@ class Poller:
         self._sweep(walk)
         survey = self._survey(walk)
         self.leases = survey.leases
-        due = survey.due
-        room = self._share_out(survey, agreed.shards, self.settings.max_in_flight - self.leases)
+        due, room = survey.due, self.settings.max_in_flight - self.leases
+        if sharing:
+            room = self._share_out(survey, agreed.shards, room)
         shared = due - survey.due
         done = self._hand_out(walk, survey, room)
         done.waiting += shared
@@ -114,26 +129,29 @@ class Poller:
         walk = self._walk(range(shards), since=since, ahead=ahead, consistent=consistent)
         return self._hand_out(walk, self._survey(walk), self.settings.max_in_flight - self.leases)
 
-    def share(self, shards: int, part: int, parts: int, room: int) -> Pass:
-        """Another poller's backlog: every `parts`-th lane is ours, and so many jobs may be started."""
-        if not self._enabled():
-            return Pass()
-        walk = self._walk(range(part, shards, parts))
-        return self._hand_out(walk, self._survey(walk), room)
+    def share(self, part: int, parts: int, room: int, until: str) -> Pass:
+        """Another poller's backlog: every `parts`-th lane is ours, and so many jobs may be started.
 
-    def start(self, found: Iterator[Stored], room: int) -> int:
-        """Claim jobs and hand each over, side by side in rounds; how many are on their way.
-
-        Jobs for which there is no room stay in `found`.
+        An event that comes late is about room that was given out anew.
         """
-        started = 0
-        if room > 0 and (first := next(found, None)):
-            rest = chain([first], found)
+        if not self._enabled() or self.queue.now() > keys.parse_time(until):
+            return Pass()
+        walk = self._walk(range(part, self.queue.store.control.read().shards, parts))
+        return self._hand_out(walk, self._survey(walk), min(room, self.settings.max_in_flight))
+
+    def start(self, found: Iterable[Stored], room: int) -> Pass:
+        """Claim jobs and hand each over, side by side in rounds, as far as there is room."""
+        done, rest = Pass(), iter(found)
+        if room > 0 and (first := next(rest, None)):
+            rest = chain([first], rest)
             with ThreadPoolExecutor(CLAIM_THREADS, thread_name_prefix="dynajobs-claim") as pool:
-                while batch := list(islice(rest, min(self.settings.poll_limit, room - started))):
-                    started += sum(pool.map(self._start, batch))
-        self.leases += started
-        return started
+                while batch := list(islice(rest, min(self.settings.poll_limit, room - done.claimed))):
+                    answers = list(pool.map(self._start, batch))
+                    done.tried += len(batch)
+                    done.claimed += answers.count(True)
+                    done.waiting += answers.count(None)
+        self.leases += done.claimed
+        return done
 
     def _enabled(self) -> bool:
         if not self.settings.enabled:
@@ -146,23 +164,29 @@ class Poller:
     def _hand_out(self, walk: Walk, survey: Survey, room: int) -> Pass:
         scarce = survey.due > room
         candidates = self._turns.order(survey.lanes) if scarce else chain.from_iterable(survey.lanes)
-        claimed = self.start(candidates, room)
-        waiting = sum(1 for _ in candidates) + survey.more
-        return Pass(claimed=claimed, waiting=waiting, coming=walk.coming)
+        done = self.start(candidates, room)
+        done.waiting += survey.due - done.tried + survey.more
+        done.coming = walk.coming
+        return done
 
     def _share_out(self, survey: Survey, shards: int, room: int) -> int:
         """Leave parts of a great backlog to other pollers, lane by lane; the room that is left for ours."""
-        backlog = min(survey.due, room)
-        parts = min(shards, backlog // SHARE)
+        now = self.queue.now()
+        until, given = self._shared
+        if now < until:
+            return room - given  # they may be starting still
+        busy = {_shard(seen) for lane in survey.lanes for seen in lane}
+        parts = min(shards, len(busy), min(survey.due, room) // SHARE)
         if self.wake is None or parts < 2:
             return room
+        each = room // parts
+        until = now + SHARE_LASTS
         for part in range(1, parts):
-            self.wake({"share": {"shards": shards, "part": part, "parts": parts, "room": room // parts}})
-        survey.lanes = [
-            [seen for seen in lane if keys.parse_lane(seen.key["PK"]["S"])[1] % parts == 0]
-            for lane in survey.lanes
-        ]
-        return room - room // parts * (parts - 1)
+            event = {"part": part, "parts": parts, "room": each, "until": keys.timestamp(until)}
+            self.wake({"share": event})
+        survey.lanes = [[seen for seen in lane if _shard(seen) % parts == 0] for lane in survey.lanes]
+        self._shared = (until, each * (parts - 1))
+        return room - each * (parts - 1)
 
     def _sweep(self, walk: Walk) -> None:
         if self._swept_at is None or walk.now - self._swept_at >= SWEEP_EVERY:
@@ -184,13 +208,14 @@ class Poller:
             lanes.append(claimable)
         return Survey(lanes, leases, more)
 
-    def _start(self, seen: Stored) -> bool:
-        """Claim one job and hand it over; True if it is on its way."""
+    def _start(self, seen: Stored) -> bool | None:
+        """Claim one job and hand it over: True if it is on its way, None if it may be tried again soon."""
         try:
             return self._claim_and_hand_over(seen)
         except DynajobsError as error:
             logger.warning("job not started", extra={"job_id": seen.job.id, "reason": str(error)})
-            return False
+            passing = isinstance(error, Unavailable) and not isinstance(error, Rejected)
+            return None if passing else False
 
     def _claim_and_hand_over(self, seen: Stored) -> bool:
         now = self.queue.now()
@@ -256,6 +281,10 @@ class Poller:
         )
         self.telemetry.transition("job failed", failed)
         self.telemetry.failure(failed, None, message=cause.error)
+
+
+def _shard(seen: Stored) -> int:
+    return keys.parse_lane(seen.key["PK"]["S"])[1]
 
 
 def _waiting_status(job: Job) -> Status:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from dynajobs import keys
+from dynajobs.errors import Unavailable
 from dynajobs.poller import Pass, Poller
+from dynajobs.telemetry import logger
 
 LOOK_AHEAD = timedelta(seconds=70)
 """From one tick to the next, and then some: a tick may come late."""
@@ -26,9 +29,6 @@ PROMISE = timedelta(seconds=10)
 RENEW_BEFORE = timedelta(seconds=4)
 SHORT_WAIT, FULL_WAIT = timedelta(seconds=0.1), timedelta(seconds=1)
 """Until a poller that met the cap looks again: soon after it found room, else later and later."""
-
-MARGIN = timedelta(seconds=10)
-"""Left of the function's time when it ends."""
 
 WATCH = "dynajobs.watch"
 """The source of an event by which a poller is woken."""
@@ -59,33 +59,60 @@ class Vigil:
 
     def keep(self) -> Pass:
         """Watch as long as there is something to wait for."""
+        try:
+            self._keep()
+        except Exception:
+            with suppress(Exception):
+                self._leave()  # or others would rely on it
+            raise
+        if self._untold is not None:
+            self.control.tell_pass(self._passed_at, self._untold)
+        return self.total
+
+    def _keep(self) -> None:
         # Who was woken must see what it was woken for, however new.
         found, wait = self._pass(consistent=self._woken), SHORT_WAIT
         while True:
-            if self._promised and not found.waiting and found.coming is None:
-                self._leave()
-                found = self._glance(consistent=True)
+            if not found.waiting and found.coming is None:
+                found = self._last_look()
             now = self._now()
             if found.waiting:
                 # Short jobs make room soon.
                 wait = SHORT_WAIT if found.claimed else min(wait * 2, FULL_WAIT)
             next_at = now + wait if found.waiting else found.coming
             if next_at is None:
-                break
+                return
             if now + LOOK_EVERY > self.ends_at:
-                self._hand_on()
-                break
+                if self._promised:
+                    self._hand_on()
+                return
             if not self._watching(now):
-                break
+                return
             pause = wait if found.waiting else min(max(next_at - now, timedelta(0)), LOOK_EVERY)
             self.sleep(pause.total_seconds())
-            full = bool(found.waiting) or self._pass_due()
-            found = self._pass() if full else self._glance()
-            if found.waiting and not full:
-                found = self._pass()  # no room by the last count: count anew before it waits
-        if self._untold is not None:
+            try:
+                found = self._look(full=bool(found.waiting) or self._pass_due())
+            except Unavailable as error:
+                logger.warning("poll failed", extra={"reason": str(error)})
+                found = Pass(waiting=1)
+
+    def _look(self, *, full: bool) -> Pass:
+        found = self._pass() if full else self._glance()
+        if found.waiting and not full:
+            return self._pass()  # no room by the last count: count anew before it waits
+        return found
+
+    def _last_look(self) -> Pass:
+        """Nobody was woken for what came while this one seemed awake: it says that it goes, then looks."""
+        if self._promised:
+            self._leave()
+        elif self._woken and self._untold is not None:
             self.control.tell_pass(self._passed_at, self._untold)
-        return self.total
+            self._untold = None
+        else:
+            return Pass()
+        self._woken = False
+        return self._glance(consistent=True)
 
     def _pass_due(self) -> bool:
         interval = timedelta(seconds=self.poller.settings.poll_interval_seconds)
@@ -95,15 +122,15 @@ class Vigil:
         agreed = self.control.read()
         self._shards = agreed.shards
         self._looked_at = self._passed_at = self._now()
-        found = self._counted(self.poller.poll(agreed, ahead=LOOK_AHEAD, consistent=consistent))
+        found = self._counted(self.poller.poll(agreed, ahead=LOOK_AHEAD, consistent=consistent, sharing=True))
         self._untold = self.poller.leases
         return found
 
     def _glance(self, *, consistent: bool = False) -> Pass:
-        since, self._looked_at = self._looked_at - OVERLAP, self._now()
-        return self._counted(
-            self.poller.glance(self._shards, since=since, ahead=LOOK_AHEAD, consistent=consistent)
-        )
+        since, now = self._looked_at - OVERLAP, self._now()
+        found = self.poller.glance(self._shards, since=since, ahead=LOOK_AHEAD, consistent=consistent)
+        self._looked_at = now
+        return self._counted(found)
 
     def _counted(self, found: Pass) -> Pass:
         self.total.claimed += found.claimed
@@ -128,8 +155,7 @@ class Vigil:
 
     def _hand_on(self) -> None:
         """The time is up and something is still to come: another poller goes on."""
-        if self._promised:
-            self._leave()
+        self._leave()
         if self.poller.wake:
             self.poller.wake({"source": WATCH})
 

@@ -36,9 +36,11 @@ class Waker:
         if not (soon or odd) or not self.poller.settings.enabled:
             return Pass()
         agreed = self.poller.queue.store.control.read()
-        due = iter([seen for seen in soon if lifecycle.claimable(seen.job, now)])
-        done = Pass(claimed=self.poller.start(due, self._room(agreed)))
-        if any(due):
+        due = [seen for seen in soon if lifecycle.claimable(seen.job, now)]
+        done = self.poller.start(due, self._room(agreed))
+        if done.tried < len(due):
+            if agreed.watched(now):
+                return done  # the poller that watches waits for room
             self._count(agreed, done)
         if odd or done.waiting or any(seen.job.scheduled_for > now for seen in soon):
             self._wake(agreed, now)
@@ -48,7 +50,7 @@ class Waker:
         """No room by the last count: count the leases in force, and start what they leave room for."""
         counted = self.poller.poll(agreed)
         done.claimed += counted.claimed
-        done.waiting = counted.waiting
+        done.waiting += counted.waiting
         self.poller.queue.store.control.tell_pass(self.poller.queue.now(), self.poller.leases)
 
     def _room(self, agreed: Agreed) -> int:
@@ -66,7 +68,7 @@ class Waker:
             and (agreed.ticked_at is None or agreed.ticked_at <= self._woken_at)
         )
         if self.poller.wake and not agreed.watched(now) and not starting:
-            self._woken_at = now
+            self._woken_at = self.poller.queue.now()
             self.poller.wake({"source": WATCH})
 
     def _read(self, records: list[Any]) -> tuple[list[Stored], int]:

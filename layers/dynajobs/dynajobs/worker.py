@@ -105,6 +105,7 @@ class Worker:
         ]
         self._swept = -float("inf")
         self._shards = 1
+        self._once = False
         self._passed = -float("inf")
         self._looked_at: datetime | None = None
         self.finished = 0
@@ -117,7 +118,7 @@ class Worker:
         """Work until stopped, or once until nothing is due; True if every job begun was finished in time."""
         for thread in self._threads:
             thread.start()
-        pause = BUSY_PAUSE
+        pause, self._once = BUSY_PAUSE, once
         try:
             while not self._stop.is_set():
                 if once:
@@ -142,7 +143,7 @@ class Worker:
         most = ROUNDS * settings.poll_limit
         if not settings.enabled:
             logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
-            self._stop.wait(settings.poll_interval_seconds)
+            self._pause()
             return 0, None
         self._ended = set()
         try:
@@ -152,17 +153,22 @@ class Worker:
         except DynajobsError as error:
             logger.warning("poll failed", extra={"reason": str(error)})
             self._passed = -float("inf")
-            self._stop.wait(settings.poll_interval_seconds)
+            self._pause()
             return 0, None
         if len(due) == most:
             self._passed = -float("inf")  # there may be more: read from the front again
         new = [seen for seen in due if not self._known(seen.job.id)]
-        # Another process of this worker sees the same jobs: what is its share is left, unless we are idle.
-        mine = [seen for seen in new if self.share.owns(seen.job.id)] or (new if self._idle() else [])
+        # Other processes of this worker see the same jobs: theirs are left to them unless threads are free.
+        free = len(self._taken) < self.concurrency
+        mine = [seen for seen in new if self.share.owns(seen.job.id)] or (new if free else [])
         for seen in mine:
             self._taken.add(seen.job.id)
             self._put(seen)
         return len(mine), walk.coming
+
+    def _pause(self) -> None:
+        if not self._once:
+            self._stop.wait(self.queue.settings.poll_interval_seconds)
 
     def _walk(self) -> Walk:
         """All lanes from the front now and then; else only what fell due since the last look."""

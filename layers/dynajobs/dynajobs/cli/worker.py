@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import threading
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     help="So many processes, each with that concurrency: one Python process uses one core.",
 )
 @click.option("--share", hidden=True, help="Which of how many processes this is.")
+@click.option("--tallies", hidden=True, help="The folder where it leaves how many jobs it finished.")
 @shared
 def worker(
     target: str,
@@ -49,6 +52,7 @@ def worker(
     once: bool,
     processes: int,
     share: str | None,
+    tallies: str | None,
 ) -> None:
     """Run due jobs in this process with the handlers of MODULE:REGISTRY, until stopped.
 
@@ -66,18 +70,19 @@ def worker(
             arguments = [target, "--table", queue.store.table.name]
             arguments += ["--concurrency", str(concurrency)] if concurrency else []
             arguments += [flag for flag, on in (("--once", once), ("--json", as_json)) if on]
-            drained = _run_crew(arguments, processes, as_json=as_json)
+            drained = _run_crew(arguments, processes, once=once, as_json=as_json)
         else:
-            drained = _run(queue, registry, concurrency, share, once=once, as_json=as_json)
+            drained = _run(queue, registry, concurrency, share, tallies, once=once, as_json=as_json)
     sys.stdout.flush()
     if not drained:
         # A thread that does not end would keep the interpreter alive; its lease lapses by itself.
         os._exit(REFUSED)
 
 
-def _run_crew(arguments: list[str], processes: int, *, as_json: bool) -> bool:
-    crew = Crew(arguments, processes, as_json=as_json)
-    code = crew.run()
+def _run_crew(arguments: list[str], processes: int, *, once: bool, as_json: bool) -> bool:
+    with tempfile.TemporaryDirectory(prefix="dynajobs-") as folder:
+        crew = Crew(arguments, processes, once=once, tallies=Path(folder))
+        code = crew.run()
     if code not in (0, REFUSED):
         raise SystemExit(code)
     if as_json:
@@ -90,6 +95,7 @@ def _run(
     registry: Registry,
     concurrency: int | None,
     share: str | None,
+    tallies: str | None,
     *,
     once: bool,
     as_json: bool,
@@ -111,7 +117,9 @@ def _run(
     logger.info("worker started", extra={"table": queue.settings.table, "types": sorted(registry.handlers)})
     drained = running.run(once=once)
     logger.info("worker stopped", extra={"finished": running.finished, "drained": drained})
-    if as_json:
+    if tallies:
+        (Path(tallies) / str(os.getpid())).write_text(str(running.finished))
+    elif as_json:
         output.print_json({"finished": running.finished, "drained": drained})
     return drained
 
