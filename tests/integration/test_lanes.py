@@ -101,6 +101,33 @@ def test_pollers_that_share_keep_the_cap_together(make_queue: MakeQueue) -> None
     assert sum(len(each.ids) for each in deliveries) <= 400
 
 
+def test_room_is_not_given_out_twice_while_others_start(make_queue: MakeQueue, clock: Clock) -> None:
+    queue = make_queue(shards=2, max_in_flight=400)
+    queue.enqueue_many("work", [{}] * 900)
+    calls: list[dict[str, Any]] = []
+    delivery = Delivery()
+    poller = Poller(queue, delivery, wake=calls.append)
+
+    for _ in range(3):
+        poller.poll(sharing=True)
+        clock.advance(0.5)
+    for call in calls:
+        Poller(queue, delivery).share(**call["share"])
+
+    assert len(calls) == 1
+    assert len(delivery.ids) <= 400
+
+
+def test_a_call_for_help_that_comes_late_is_left(make_queue: MakeQueue, clock: Clock) -> None:
+    queue = make_queue(shards=2, max_in_flight=400)
+    queue.enqueue_many("work", [{}] * 300)
+    calls: list[dict[str, Any]] = []
+    Poller(queue, Delivery(), wake=calls.append).poll(sharing=True)
+    clock.advance(10)
+
+    assert Poller(queue, Delivery()).share(**calls[0]["share"]).claimed == 0
+
+
 @pytest.mark.parametrize(("shards", "jobs"), [(1, 250), (4, 150)])
 def test_nobody_is_woken_for_what_one_can_do(make_queue: MakeQueue, shards: int, jobs: int) -> None:
     queue = make_queue(shards=shards, max_in_flight=1000)

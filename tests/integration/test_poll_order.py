@@ -153,3 +153,20 @@ def test_nothing_is_claimed_while_disabled_but_enqueue_works(
     assert delivery.jobs == []
     assert "DYNAJOBS_ENABLED" in caplog.text
     assert Poller(make_queue(), delivery).poll().claimed == 1
+
+
+def test_nobody_starves_at_the_cap_however_the_passes_fall(make_queue: MakeQueue, delivery: Delivery) -> None:
+    """One slot becomes free for each pass: the turns go on from one pass to the next."""
+    queue = make_queue(max_in_flight=10)
+    old = [queue.enqueue("work", run_at=START - timedelta(hours=1)) for _ in range(10)]
+    for _ in range(25):
+        queue.enqueue("work", priority=3)
+    poller = Poller(queue, delivery)
+    poller.poll()
+    for _ in range(12):
+        [*_, last] = delivery.jobs
+        finish(queue, [last])
+        poller.poll()
+
+    started = [job_id for job_id in delivery.ids[10:] if job_id in {job.id for job in old}]
+    assert len(started) >= 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynajobs import Job, JobQueue
+from dynajobs import Job, JobQueue, Unavailable
 from dynajobs.item import Stored
 from dynajobs.poller import Poller
 from dynajobs.testing import Clock
@@ -222,6 +222,86 @@ def test_a_backlog_behind_the_cap_is_not_left_although_others_took_what_was_seen
 
     assert poller.poll().claimed == 0
     assert set(awake.starts) == {job.id for job in jobs}
+
+
+def test_a_woken_poller_that_finds_nothing_more_looks_once_more_before_it_goes(
+    awake: Awake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it has told its pass it counts as starting, and nobody is woken for what comes."""
+    added: list[Job] = []
+    tell_pass = awake.queue.store.control.tell_pass
+
+    def enqueue_and_tell(passed_at: datetime, leases: int) -> None:
+        if not added:
+            added.append(awake.queue.enqueue("work", delay=3))
+        tell_pass(passed_at, leases)
+
+    monkeypatch.setattr(awake.queue.store.control, "tell_pass", enqueue_and_tell)
+
+    awake.vigil(woken=True).keep()
+
+    assert awake.late(added[0]) == timedelta(0)
+
+
+def test_a_table_that_does_not_answer_for_a_moment_does_not_end_the_watch(
+    awake: Awake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = awake.queue.enqueue("work", delay=5)
+    vigil, failed = awake.vigil(), list[int]()
+    glance = vigil.poller.glance
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        if len(failed) < 3:
+            failed.append(1)
+            raise Unavailable("throttled")
+        return glance(*arguments, **options)
+
+    monkeypatch.setattr(vigil.poller, "glance", failing)
+
+    vigil.keep()
+
+    assert awake.late(job) <= timedelta(seconds=1)
+
+
+def test_an_error_takes_the_promise_back(awake: Awake, monkeypatch: pytest.MonkeyPatch) -> None:
+    awake.queue.enqueue("work", delay=5)
+    vigil = awake.vigil()
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(vigil.poller, "glance", broken)
+
+    with pytest.raises(KeyError):
+        vigil.keep()
+    assert not awake.queue.store.control.read().watched(awake.clock())
+
+
+def test_a_claim_that_the_table_did_not_answer_is_tried_again(
+    awake: Awake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = awake.queue.enqueue("work")
+    claim, failed = awake.queue.store.claim, list[int]()
+
+    def throttled(seen: Stored, new: Job) -> Job | None:
+        if len(failed) < 3:
+            failed.append(1)
+            raise Unavailable("throttled")
+        return claim(seen, new)
+
+    monkeypatch.setattr(awake.queue.store, "claim", throttled)
+
+    awake.vigil().keep()
+
+    assert awake.late(job) <= timedelta(seconds=2)
+
+
+def test_a_function_with_too_little_time_to_watch_wakes_nobody(awake: Awake) -> None:
+    awake.queue.enqueue("work", delay=5)
+
+    awake.vigil(seconds=-1).keep()
+
+    assert (awake.woken, awake.slept) == ([], 0)
 
 
 def test_looking_costs_no_more_for_jobs_that_run(awake: Awake) -> None:

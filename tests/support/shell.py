@@ -24,6 +24,7 @@ jobs = Registry()
 
 @jobs.handler("quick")
 def quick(payload: dict) -> dict:
+    print("a handler prints", payload["name"])
     return {"said": payload["name"]}
 
 @jobs.handler("slow")

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
+from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -115,7 +116,9 @@ def _run(
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, stop)
     logger.info("worker started", extra={"table": queue.settings.table, "types": sorted(registry.handlers)})
-    drained = running.run(once=once)
+    # What handlers print must not get into the one JSON document.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        drained = running.run(once=once)
     logger.info("worker stopped", extra={"finished": running.finished, "drained": drained})
     if tallies:
         (Path(tallies) / str(os.getpid())).write_text(str(running.finished))
