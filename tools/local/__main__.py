@@ -101,9 +101,7 @@ def prepare(console: Console) -> None:
 
 
 def demonstrate(console: Console, emulator: Emulator, table: str, poller: str) -> None:
-    console.plain(
-        "\nFive jobs to watch; new ones wake the poller, and EventBridge asks it every minute.\n"
-    )
+    console.plain("\nFive jobs to watch; new ones wake the poller, and EventBridge asks it every minute.\n")
     queue = JobQueue(table, client=emulator.client("dynamodb"), settings=Settings())
     demonstration = Demonstration(queue, lambda: poll(emulator, poller), console.say)
     try:
