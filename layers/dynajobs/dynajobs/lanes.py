@@ -16,6 +16,9 @@ from dynajobs.job import Job, Status
 from dynajobs.store import Changed, Store
 from dynajobs.telemetry import Telemetry, logger
 
+OVERLAP = timedelta(seconds=5)
+"""How far a look goes back before the last one: clocks differ, and reads may lag behind writes."""
+
 READERS = 16
 FAIR_TURN = 5
 """Every fifth slot goes to the oldest job of any priority."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from dynajobs import keys
 from dynajobs.errors import Unavailable
+from dynajobs.lanes import OVERLAP
 from dynajobs.poller import Pass, Poller
 from dynajobs.telemetry import logger
 
@@ -21,9 +22,6 @@ LOOK_AHEAD = timedelta(seconds=70)
 
 LOOK_EVERY = timedelta(seconds=0.5)
 """New work that is due earlier than what is waited for starts at most this late."""
-
-OVERLAP = timedelta(seconds=5)
-"""How far a look goes back before the last one: clocks differ, and reads may lag behind writes."""
 
 PROMISE = timedelta(seconds=10)
 RENEW_BEFORE = timedelta(seconds=4)

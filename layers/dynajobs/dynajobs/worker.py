@@ -18,7 +18,7 @@ from dynajobs.execution import Executor
 from dynajobs.finishing import Finisher
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
-from dynajobs.lanes import Turns, Walk
+from dynajobs.lanes import OVERLAP, Turns, Walk
 from dynajobs.lease import Renewer
 from dynajobs.poller import SWEEP_EVERY
 from dynajobs.queue import JobQueue
@@ -31,9 +31,6 @@ ROUNDS = 4
 BUSY_PAUSE = 0.02
 IDLE_PAUSE = 0.75
 """Seconds between two looks: short after there was work, twice as long each time there was none."""
-
-OVERLAP = timedelta(seconds=5)
-"""How far a look goes back before the last one: clocks differ, and reads may lag behind writes."""
 
 
 def worker_name() -> str:
