@@ -1,80 +1,28 @@
-"""Every storage call of every operation goes wrong once, in every way it can: the promises still hold.
+"""Every storage call of every operation goes wrong once, in every way it can: the promises still hold."""
 
-A story prepares a table, yields the operation under test, gets its answer, and says what must be true. It is
-told once without a fault, to count its calls, and then once for each call and fault. An operation that says
-`Unavailable` is called again, as its caller would, and must then give what was promised.
-"""
-
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
-import botocore.endpoint
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynajobs import EnqueueFailed, InvalidJob, Settings, Status, Unavailable, dynamo, poller, producing
+from dynajobs import EnqueueFailed, InvalidJob, Settings, Status, Unavailable
 from dynajobs.control import Control
 from dynajobs.item import job_key
 from dynajobs.lease import Lease, Renewer
 from dynajobs.testing import drain
-from tests.support.faults import Fault, line
-from tests.support.table import create_lasting_table
+from tests.support.faults import Fault
+from tests.support.stories import Operation, Stories, Story, tell_with_faults
 from tests.support.world import LAPSE, OWN_KEY, START, World
-
-Story = Generator[Callable[[], Any], Any, Any]
 
 MINUTE = timedelta(minutes=1)
 TOMORROW = START + timedelta(days=1)
-MOTO_FAULTS = [Fault.LOST, Fault.REFUSED_UNAIDED, Fault.LOST_UNAIDED]
-"""moto is slow, and forgets the tokens of transactions: there our own eyes alone tell what arrived."""
+FAULTS = [fault for fault in Fault if not fault.deadly]
 
-RETRIED = {Fault.REFUSED, Fault.LOST, Fault.CONFLICT}
-
-
-@dataclass(frozen=True)
-class Operation:
-    name: str
-    tell: Callable[[World], Story]
-    settings: dict[str, Any]
+story = Stories()
 
 
-OPERATIONS: list[Operation] = []
-
-
-def story(**settings: Any) -> Callable[[Callable[[World], Story]], Callable[[World], Story]]:
-    def add(tell: Callable[[World], Story]) -> Callable[[World], Story]:
-        OPERATIONS.append(Operation(tell.__name__, tell, settings))
-        return tell
-
-    return add
-
-
-def perform(operation: Operation, world: World, call: int = 0, fault: Fault | None = None) -> list[str]:
-    """Tell a story with one fault in it; the calls of its operation."""
-    steps = operation.tell(world)
-    act = next(steps)
-    world.slept, world.fault = 0.0, fault
-    with world.line.failing(call, fault):
-        try:
-            answer = act()
-        except Unavailable as error:
-            if fault in RETRIED or error.__cause__ is None:
-                raise
-            world.line.mend()
-            world.repeats += 1
-            answer = act()
-        calls = list(world.line.calls)
-        assert fault is None or world.line.broken, "the fault never happened"
-    with pytest.raises(StopIteration):
-        steps.send(answer)
-    world.assert_healthy()
-    return calls
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@pytest.mark.parametrize("operation", story.operations, ids=lambda each: each.name)
 def test_promises_hold_whatever_call_fails(
     operation: Operation,
     engine_client: Any,
@@ -82,28 +30,7 @@ def test_promises_hold_whatever_call_fails(
     monkeypatch: pytest.MonkeyPatch,
     subtests: pytest.Subtests,
 ) -> None:
-    # One call at a time, so that each has its number; nobody waits, and nothing is renewed in the background.
-    monkeypatch.setattr(producing, "PUT_THREADS", 1)
-    monkeypatch.setattr(poller, "CLAIM_THREADS", 1)
-    monkeypatch.setattr(Renewer, "_run", lambda _: None)
-    monkeypatch.setattr(botocore.endpoint, "time", SimpleNamespace(sleep=lambda _: None))
-    create_lasting_table(engine_client, table_name)
-
-    def world(fault: Fault | None = None) -> World:
-        retries = fault is None or not fault.unaided
-        made = World(line(engine_client.meta.endpoint_url, retries=retries), table_name, **operation.settings)
-        monkeypatch.setattr(dynamo, "time", SimpleNamespace(monotonic=made.monotonic))
-        made.empty()
-        return made
-
-    told = world()
-    calls = perform(operation, told)
-    assert calls
-    for number, api in enumerate(calls, start=1):
-        for fault in MOTO_FAULTS if told.line.in_process else Fault:
-            if fault.concerns(api):
-                with subtests.test(f"{operation.name}, call {number} of {len(calls)} ({api}): {fault}"):
-                    perform(operation, world(fault), number, fault)
+    tell_with_faults(operation, FAULTS, engine_client, table_name, monkeypatch, subtests)
 
 
 @story()

@@ -29,6 +29,8 @@ class Fault(StrEnum):
     LOST_UNAIDED = "answer lost, botocore's retries off"
     CONFLICT = "transaction conflict, once"
     HELD = "transaction conflict, longer than our patience"
+    DIED = "the process died before the request"
+    DIED_UNHEARD = "the process died before the answer"
 
     @property
     def unaided(self) -> bool:
@@ -36,11 +38,19 @@ class Fault(StrEnum):
 
     @property
     def lost(self) -> bool:
-        return self in (Fault.LOST, Fault.LOST_UNAIDED)
+        return self in (Fault.LOST, Fault.LOST_UNAIDED, Fault.DIED_UNHEARD)
+
+    @property
+    def deadly(self) -> bool:
+        return self in (Fault.DIED, Fault.DIED_UNHEARD)
 
     def concerns(self, api: str) -> bool:
         """A read has one way to fail: no transaction stops it, and an answer lost is a question not asked."""
-        return api in WRITES or self is Fault.REFUSED_UNAIDED
+        return api in WRITES or self in (Fault.REFUSED_UNAIDED, Fault.DIED)
+
+
+class Died(BaseException):
+    """Nobody catches it, as nobody survives a kill."""
 
 
 class Line:
@@ -82,6 +92,11 @@ class Line:
             case Fault.LOST | Fault.LOST_UNAIDED:
                 self._deliver(request, event_name)
                 raise ReadTimeoutError(endpoint_url=request.url, error="lost by the test")
+            case Fault.DIED:
+                raise Died
+            case Fault.DIED_UNHEARD:
+                self._deliver(request, event_name)
+                raise Died
             case Fault.CONFLICT | Fault.HELD:
                 return _conflict(request, event_name.rpartition(".")[2])
         return self._deliver(request, event_name)
