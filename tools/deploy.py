@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,7 @@ def main(folder: Path = ROOT) -> int:
                 SAM.prepare()
         sam(folder, "build")
         sam(folder, "deploy")
+        sync(folder)
     except Trouble as trouble:
         print(trouble, file=sys.stderr)
         return 1
@@ -119,6 +121,32 @@ def sam(folder: Path, verb: str) -> None:
     code = subprocess.call([SAM.home / "bin" / "sam", verb], cwd=folder, env=mine)
     if code:
         raise Trouble(f"`sam {verb}` failed (exit code {code}); what it said is above.")
+
+
+def sync(folder: Path) -> None:
+    """Brings the schedules of functions/schedules.yaml into the table of the stack that was deployed."""
+    declared = folder / "functions" / "schedules.yaml"
+    if not declared.exists():
+        return
+    config = tomllib.loads((folder / "samconfig.toml").read_text())
+    stack: dict[str, str] = config["default"]["deploy"]["parameters"]
+    where = ["--stack-name", stack["stack_name"], "--region", stack["region"]]
+    listed = subprocess.run(
+        [SAM.home / "bin" / "sam", "list", "stack-outputs", *where, "--output", "json"],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode:
+        raise Trouble(f"The stack is deployed, but its table is not known:\n{listed.stderr.strip()}")
+    table = {each["OutputKey"]: each["OutputValue"] for each in json.loads(listed.stdout)}["TableName"]
+    print(f"\nSchedules declared in {declared.relative_to(folder)}:")
+    command = [Path(sys.executable).with_name("dynajobs"), "schedules", "sync", declared, "--table", table]
+    if subprocess.call(command, cwd=folder, env={**os.environ, "AWS_DEFAULT_REGION": stack["region"]}):
+        raise Trouble(
+            "The stack is deployed, but its schedules are not as declared; what went wrong is above."
+        )
 
 
 if __name__ == "__main__":

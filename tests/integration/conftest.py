@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynajobs import JobQueue, Registry, Settings, poller
+from dynajobs import JobQueue, Registry, Settings, firing, poller
 from dynajobs.testing import Clock
 from tests.support.delivery import Delivery
 from tests.support.table import create_lasting_table
@@ -28,6 +28,7 @@ def make_queue(
     """Queues on one table of every engine that share a clock; settings are given by name."""
     # moto is right in one thread only, and the order of deliveries is then the order of claims.
     monkeypatch.setattr(poller, "CLAIM_THREADS", 1)
+    monkeypatch.setattr(firing, "FIRE_THREADS", 1)
     return queues_on(engine_client, table_name, clock)
 
 

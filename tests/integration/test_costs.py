@@ -126,7 +126,7 @@ def test_a_poll_costs_what_is_live_never_what_is_history(metered: Metered) -> No
         before = meter.reads
         poller_.poll()
         costs.append(meter.reads - before)
-    assert costs == [3.0, 3.0, 3.0]
+    assert costs == [3.5, 3.5, 3.5]
 
 
 def test_an_idle_tick(metered: Metered, clock: Clock) -> None:
@@ -138,7 +138,7 @@ def test_an_idle_tick(metered: Metered, clock: Clock) -> None:
 
     Vigil(poller_, ends_at).keep()
 
-    assert (meter.reads - reads, meter.control_writes - writes, meter.take()) == (3.0, 1, 0)
+    assert (meter.reads - reads, meter.control_writes - writes, meter.take()) == (3.5, 1, 0)
 
 
 def test_waiting_for_a_job_that_falls_due_soon(metered: Metered, clock: Clock) -> None:

@@ -281,7 +281,7 @@ def _assert_records_fit(jobs: list[Job], items: list[Item]) -> None:
     records = {
         (item["PK"]["S"], item["SK"]["S"]): item
         for item in items
-        if item["PK"]["S"].startswith("scheduled-job#")
+        if item["PK"]["S"].startswith("scheduled-job#") and "job_id" in item
     }
     for record in records.values():
         job = by_id.get(record["job_id"]["S"])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("layer")
 
 PIN = re.compile(r"([a-z0-9][a-z0-9._-]*)==([^ ;]+)")
 IN_THE_RUNTIME = {"boto3", "botocore"}
-OF_THE_CLI = {"click", "rich"}
+OF_THE_CLI = {"click", "pyyaml", "rich"}
 
 
 def pins(path: Path) -> dict[str, set[str]]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynajobs import InvalidSettings, Settings
+from dynajobs import InvalidSettings, JobQueue, Settings, housekeeping
+from dynajobs.installing import HOUSEKEEPING
 from dynajobs.item import decode
 from dynajobs.testing import create_table
 from functions.demo import app as demo
@@ -22,19 +23,29 @@ WRITES = {f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete", 
 JOB_KEYS = {"job", "job#*", "job-id#*", "scheduled-job#*", "control"}
 GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
     "PollerFunction": [
-        ({"dynamodb:Query"}, "table", {"job", "job#*", "job-id#*", "control"}),
-        (WRITES, "table", JOB_KEYS),
+        ({"dynamodb:Query"}, "table", {"job", "job#*", "job-id#*", "scheduled-job#schedule#*", "control"}),
+        ({"dynamodb:Query"}, "index", {"schedule-due"}),
+        ({"dynamodb:BatchGetItem", "dynamodb:GetItem"}, "table", {"schedule", "template"}),
+        (WRITES, "table", JOB_KEYS | {"schedule"}),
     ],
     "ExampleFunction": [
         (WRITES, "table", JOB_KEYS),
-        ({"dynamodb:Query"}, "table", {"job-id#*"}),
+        ({"dynamodb:Query"}, "table", {"job-id#*", "scheduled-job#schedule#*"}),
         ({"dynamodb:Query"}, "index", {"job-id#*"}),
         ({"dynamodb:PutItem", "dynamodb:UpdateItem"}, "table", {"user#*"}),
     ],
     "DemoFunction": [
         (WRITES, "table", JOB_KEYS),
-        ({"dynamodb:Query"}, "table", {"job-id#*"}),
+        ({"dynamodb:Query"}, "table", {"job-id#*", "scheduled-job#schedule#*"}),
         ({"dynamodb:Query"}, "index", {"job-id#*"}),
+    ],
+    "HousekeepingFunction": [
+        (WRITES, "table", JOB_KEYS),
+        ({"dynamodb:Query"}, "table", {"job-id#*", "scheduled-job#schedule#*"}),
+        ({"dynamodb:Query"}, "index", {"job-id#*"}),
+        ({"dynamodb:Query"}, "table", JOB_KEYS | {"schedule"}),
+        ({"dynamodb:Query"}, "index", {"done#*"}),
+        ({"dynamodb:BatchGetItem"}, "table", {"job-id#*"}),
     ],
     "ProducerPolicy": [
         ((WRITES | {"dynamodb:Query"}) - {"dynamodb:DeleteItem"}, "table", JOB_KEYS),
@@ -98,7 +109,7 @@ def test_no_statement_is_wider_than_its_keys(holder: str, statement: dict[str, A
     assert set(condition) == {"ForAllValues:StringLike", "Null"}
     assert condition["Null"] == {"dynamodb:LeadingKeys": "false"}, "without it a request without keys passes"
     for key in keys(statement):
-        assert re.fullmatch(r"[a-z-]+(#\*)?", key), f"{key} would match other people's items"
+        assert re.fullmatch(r"[a-z-]+(#schedule)?(#\*)?", key), f"{key} would match other people's items"
 
 
 def test_only_the_poller_invokes_functions_and_only_those_it_hands_jobs_to() -> None:
@@ -113,8 +124,10 @@ def test_only_the_poller_invokes_functions_and_only_those_it_hands_jobs_to() -> 
 def test_the_handler_map_covers_exactly_what_the_functions_handle() -> None:
     handled = dict.fromkeys(example.jobs.handlers, "ExampleFunction")
     tried = dict.fromkeys(demo.jobs.handlers, "DemoFunction")
+    own = dict.fromkeys(housekeeping.registry(JobQueue("jobs")).handlers, "HousekeepingFunction")
 
-    assert cloudformation.handler_map(TEMPLATE) == handled | tried
+    assert cloudformation.handler_map(TEMPLATE) == handled | tried | own
+    assert set(own) == set(HOUSEKEEPING)
     assert set(handled) == {"daily_summary", "user_sync"}
     assert set(tried) == {"demo.slow", "demo.fail"}
 
@@ -132,7 +145,7 @@ def test_a_deployment_has_nothing_of_the_demo_unless_it_asks_for_it() -> None:
     for name, each in TEMPLATE["Resources"].items():
         assert (each.get("Condition") == "WithDemo") == name.startswith("Demo"), name
     assert [part["Fn::If"][::2] for part in parts.values()] == [["WithDemo", ""]]
-    assert set(json.loads(text.replace("${Demo}", ""))) == set(example.jobs.handlers)
+    assert set(json.loads(text.replace("${Demo}", ""))) == {*example.jobs.handlers, *HOUSEKEEPING}
     assert [each[::2] for each in conditional] == [["WithDemo", {"Ref": "AWS::NoValue"}]]
 
 
@@ -222,11 +235,12 @@ def test_the_stream_tells_what_a_job_was_and_is() -> None:
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
-def test_only_new_live_jobs_wake_the_poller() -> None:
+def test_only_new_live_jobs_and_schedules_wake_the_poller() -> None:
     mapping = TEMPLATE["Resources"]["NewJobs"]["Properties"]
-    [pattern] = mapping["FilterCriteria"]["Filters"]
+    jobs, schedules = (json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"])
 
-    assert json.loads(pattern["Pattern"]) == {
+    assert schedules == {"eventName": ["INSERT"], "dynamodb": {"Keys": {"PK": {"S": ["schedule"]}}}}
+    assert jobs == {
         "eventName": ["INSERT"],
         "dynamodb": {
             "Keys": {"PK": {"S": ["job", {"prefix": "job#"}]}, "SK": {"S": [{"prefix": "scheduled#"}]}}

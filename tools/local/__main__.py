@@ -12,6 +12,7 @@ from types import FrameType
 from botocore.exceptions import BotoCoreError, ClientError
 
 from dynajobs import DynajobsError, JobQueue, Settings
+from dynajobs.declared import read_file
 from tools.local import lock, pointer
 from tools.local.console import Console
 from tools.local.demo import Demonstration
@@ -87,6 +88,7 @@ def serve(options: argparse.Namespace, layout: Layout, console: Console, undo: E
     pointer.write(
         layout.pointer, {"endpoint": emulator.endpoint, "region": REGION, "table": table, "poller": poller}
     )
+    declare(emulator, table)
     demonstrate(console, emulator, table, poller)
     summarise(console, emulator, table, keep=options.keep)
     wait(emulator)
@@ -98,6 +100,17 @@ def prepare(console: Console) -> None:
         if not tool.ready:
             with console.step(f"Installing {what} into {_shown(tool.home)}, once"):
                 tool.prepare()
+
+
+def declare(emulator: Emulator, table: str) -> None:
+    """The schedules of functions/schedules.yaml, as `make deploy` brings them to AWS."""
+    declared = ROOT / "functions" / "schedules.yaml"
+    if declared.exists():
+        queue = JobQueue(table, client=emulator.client("dynamodb"), settings=Settings())
+        try:
+            queue.schedules.sync(read_file(declared))
+        except DynajobsError as error:
+            raise Trouble(f"functions/schedules.yaml could not be brought into the table: {error}") from error
 
 
 def demonstrate(console: Console, emulator: Emulator, table: str, poller: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
+from dynajobs import keys
 from dynajobs.errors import InvalidJob
 from dynajobs.job import Job
 from dynajobs.jsons import cut_text, exact
@@ -18,16 +21,27 @@ _MAX_MESSAGE = 1024
 class JobContext:
     """The running job, as its handler sees it."""
 
-    def __init__(self, lease: Lease, started_at: datetime, now: Any) -> None:
+    def __init__(
+        self,
+        lease: Lease,
+        started_at: datetime,
+        now: Callable[[], datetime],
+        previous_success: Callable[[Job], datetime | None] = lambda _: None,
+    ) -> None:
         self._lease = lease
         self._now = now
+        self._previous_success = previous_success
         self.job: Job = lease.seen.job
         self.attempt: int = self.job.attempts + 1
-        self.scheduled_for: datetime = self.job.scheduled_for
-        self.late_by: timedelta = max(started_at - self.scheduled_for, timedelta(0))
-        self.previous_success: datetime | None = None
+        self.scheduled_for: datetime = _slot(self.job) or self.job.scheduled_for
+        self.late_by: timedelta = max(started_at - self.job.scheduled_for, timedelta(0))
         self.actions: list[dict[str, Any]] = []
         self.result: Any = None
+
+    @cached_property
+    def previous_success(self) -> datetime | None:
+        """When the schedule of this job last succeeded; read when it is first asked for."""
+        return self._previous_success(self.job)
 
     @property
     def cancelled(self) -> bool:
@@ -65,3 +79,12 @@ class JobContext:
         self.actions.extend(actions)
         if result is not None:
             self.result = result
+
+
+def _slot(job: Job) -> datetime | None:
+    """The slot of a scheduled job: it stays what it was when the job itself is moved to a later time."""
+    if job.schedule_name is None or job.dedup_sk is None:
+        return None
+    with suppress(ValueError):
+        return keys.parse_slot_key(job.dedup_sk)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,23 @@ from dynajobs import keys
 from dynajobs.dynamo import Conflict, Expression, Table
 from dynajobs.item import Item
 from dynajobs.settings import Settings
+
+RESERVATION: Item = {"PK": {"S": keys.CONTROL}, "SK": {"S": "reservation"}}
+STILL_FRESH = 0.25
+"""Seconds for which a worker relies on what it read of the reservation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Who has, or had, the queue to themselves. `status`: active released expired."""
+
+    by: str
+    status: str
+    since: datetime
+    until: datetime
+    released_at: datetime | None = None
+    in_flight: int | None = None
+    """Jobs that were running when it began; known to the holder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +52,16 @@ class Agreed:
     watching_until: datetime | None = None
     """… until here, unless it promises anew."""
 
+    installed: str | None = None
+    """Which schedules of our own were installed."""
+
+    reserved_until: datetime | None = None
+    """Until here nobody starts a job, unless the reservation is released."""
+
+    def reserved(self, now: datetime) -> bool:
+        """Somebody has the queue to themselves."""
+        return self.reserved_until is not None and self.reserved_until > now
+
     def watched(self, now: datetime) -> bool:
         """Somebody looks out for what falls due soon."""
         return self.watching_until is not None and self.watching_until > now
@@ -47,6 +75,8 @@ class Control:
         self.settings = settings
         self._known_types: set[str] = set()
         self._lanes_ensured = 1
+        self._reserved_until: datetime | None = None
+        self._reservation_read = -float("inf")
 
     def read(self) -> Agreed:
         """Everything, consistently."""
@@ -56,7 +86,9 @@ class Control:
             KeyConditionExpression=f"PK = {partition}", ConsistentRead=True, **expression.parameters()
         )
         items: dict[str, Item] = {item["SK"]["S"]: item for page in pages for item in page["Items"]}
-        lanes, types, poll = (items.get(name, {}) for name in ("lanes", "types", "poll"))
+        lanes, types, poll, held, own = (
+            items.get(name, {}) for name in ("lanes", "types", "poll", "reservation", "installed")
+        )
         return Agreed(
             shards=max(int(lanes.get("shards", {}).get("N", "1")), self.settings.shards),
             job_types=tuple(sorted(types.get("types", {}).get("SS", ()))),
@@ -64,6 +96,29 @@ class Control:
             leases=int(poll.get("leases", {}).get("N", "0")),
             watcher=poll.get("watcher", {}).get("S"),
             watching_until=_time(poll, "watching_until"),
+            installed=own.get("schedules", {}).get("S"),
+            reserved_until=_held_until(held),
+        )
+
+    def reserved(self, now: datetime) -> bool:
+        """Somebody has the queue to themselves; read again a few times a second."""
+        if time.monotonic() - self._reservation_read >= STILL_FRESH:
+            self._reservation_read = time.monotonic()
+            self._reserved_until = _held_until(self.table.get(RESERVATION) or {})
+        return self._reserved_until is not None and self._reserved_until > now
+
+    def reservation(self, now: datetime) -> Reservation | None:
+        """The last reservation as it is now; whoever crashed has lost it at its end."""
+        item = self.table.get(RESERVATION)
+        if item is None:
+            return None
+        status, until = item["status"]["S"], keys.parse_time(item["until"]["S"])
+        return Reservation(
+            by=item["by"]["S"],
+            status="expired" if status == "active" and until <= now else status,
+            since=keys.parse_time(item["since"]["S"]),
+            until=until,
+            released_at=_time(item, "released_at"),
         )
 
     def ensure_lanes(self) -> None:
@@ -90,6 +145,12 @@ class Control:
         types, one = expression.name("types"), expression.value({"SS": [job_type]})
         self.table.update(_key("types"), f"ADD {types} {one}", "", expression)
         self._known_types.add(job_type)
+
+    def tell_installed(self, schedules: str) -> None:
+        """The schedules of our own are there."""
+        expression = Expression()
+        change = f"SET {expression.name('schedules')} = {expression.value({'S': schedules})}"
+        self.table.update(_key("installed"), change, None, expression)
 
     def tell_pass(self, passed_at: datetime, leases: int) -> None:
         """A poller has read all lanes and found so many leases in force."""
@@ -120,6 +181,10 @@ class Control:
         mine = f"{who} = {expression.value({'S': watcher})}"
         with suppress(Conflict):
             self.table.update(_key("poll"), f"REMOVE {who}, {till}", mine, expression)
+
+
+def _held_until(item: Item) -> datetime | None:
+    return _time(item, "until") if item.get("status") == {"S": "active"} else None
 
 
 def _pass(expression: Expression, passed_at: datetime, leases: int) -> str:

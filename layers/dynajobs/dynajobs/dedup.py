@@ -86,6 +86,7 @@ def record(job: Job) -> Item:
         "job_sk": key["SK"],
         "job_id": {"S": job.id},
         "created_at": {"S": keys.timestamp(job.created_at)},
+        **({"triggered_by": {"S": job.triggered_by}} if job.triggered_by else {}),
     }
 
 
@@ -118,6 +119,11 @@ def on_change(table: Table, seen: Stored, new: Job, settings: Settings) -> dict[
     return table.action("Update", UpdateExpression=change, **target, **expression.parameters())
 
 
+def record_lifetime(settings: Settings) -> timedelta:
+    """For so long after its end a record is kept."""
+    return max(timedelta(days=settings.retention_days), MIN_RETENTION)
+
+
 def _is_record_key(pk: str, sk: str) -> bool:
     """False for what an item written by hand may claim: a foreign key, or one that DynamoDB refuses."""
     fits = len(pk.encode()) <= _MAX_PK_BYTES and len(sk.encode()) <= _MAX_SK_BYTES
@@ -126,7 +132,7 @@ def _is_record_key(pk: str, sk: str) -> bool:
 
 def _outcome(job: Job, settings: Settings) -> Item:
     assert job.finished_at is not None
-    keep = max(timedelta(days=settings.retention_days), MIN_RETENTION)
+    keep = record_lifetime(settings)
     found: Item = {
         "outcome": {"S": job.status.value},
         "finished_at": {"S": keys.timestamp(job.finished_at)},

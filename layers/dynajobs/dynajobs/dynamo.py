@@ -157,11 +157,13 @@ class Table:
         ).get("Item")
         return found
 
-    def get_many(self, keys: Sequence[Item]) -> list[Item]:
+    def get_many(self, keys: Sequence[Item], *, consistent: bool = False) -> list[Item]:
         """The items that exist, in the order of their keys."""
         found: dict[tuple[str, str], Item] = {}
         for start in range(0, len(keys), 100):
-            request: Any = {self.name: {"Keys": list(keys[start : start + 100])}}
+            request: Any = {
+                self.name: {"Keys": list(keys[start : start + 100]), "ConsistentRead": consistent}
+            }
             while request:
                 answer = self._call("batch_get_item", RequestItems=request)
                 for item in answer.get("Responses", {}).get(self.name, ()):

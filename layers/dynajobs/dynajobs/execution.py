@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from dynajobs import fault, lifecycle
+from dynajobs import fault, history, lifecycle
 from dynajobs.claiming import backoff_delay
 from dynajobs.context import JobContext
 from dynajobs.dynamo import Rejected
@@ -68,7 +69,9 @@ class Executor:
         if self.renewer:
             self.renewer.add(lease)
         started_at = self.queue.now()
-        context = JobContext(lease, started_at, self.queue.now)
+        context = JobContext(
+            lease, started_at, self.queue.now, partial(history.previous_success, self.queue.store)
+        )
         model: Any = None
         try:
             handler = self.registry.handlers.get(seen.job.job_type)

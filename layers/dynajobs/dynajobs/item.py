@@ -34,6 +34,7 @@ _TEXTS = (
     "retried_by",
     "dedup_pk",
     "dedup_sk",
+    "waits_for",
 )
 _TIMES = ("lock_expires_at", "updated_at", "finished_at", "completed_at")
 _COUNTS = ("undelivered", "version", "runs_closed")

@@ -87,6 +87,9 @@ class Job:
     runs_closed: int = 0
     dedup_pk: str | None = None
     dedup_sk: str | None = None
+    waits_for: str | None = None
+    """The slot of the same schedule whose run has to be over before this one starts."""
+
     shard: int = 0
     created: bool = field(default=False, compare=False)
     payload_json: str | None = field(default=None, repr=False, compare=False)

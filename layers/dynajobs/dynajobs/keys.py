@@ -6,11 +6,14 @@ import os
 import re
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from uuid import UUID, uuid5
 
 PRIORITIES = (3, 2, 1, 0)
 CONTROL = "control"
+SCHEDULE = "schedule"
+SCHEDULE_DUE = "schedule-due"
+TEMPLATE = "template"
 DUE_PREFIX = "scheduled#"
 DUE_END = "scheduled$"
 """'$' follows '#': greater than every sort key of a live job."""
@@ -97,6 +100,26 @@ def done_key(finished_at: datetime, job_id: str) -> str:
 def dedup_partition(key: str) -> str:
     """The partition of a dedup record."""
     return f"scheduled-job#{key}"
+
+
+def slots_partition(schedule: str) -> str:
+    """The partition of a schedule's slots, its run history."""
+    return dedup_partition(f"schedule#{schedule}")
+
+
+def audit_partition(day: date) -> str:
+    """The partition of one day's audit records."""
+    return f"audit#{day.isoformat()}"
+
+
+def slot_key(moment: datetime, suffix: str = "") -> str:
+    """A slot's sort key; with a suffix that of a run between slots, or in the index of a schedule."""
+    return timestamp(moment) + (f"#{suffix}" if suffix else "")
+
+
+def parse_slot_key(sk: str) -> datetime:
+    """The instant of a slot's key."""
+    return parse_time(sk.partition("#")[0])
 
 
 def canonical_id(text: str) -> str | None:

@@ -74,6 +74,7 @@ class Walk:
         self.lanes = lanes
         self.telemetry = telemetry
         self.coming: datetime | None = None
+        self.buried = 0
         self._low = keys.due_from(since) if since else keys.DUE_PREFIX
         self._high = keys.due_until(now + ahead)
         self._consistent = consistent
@@ -89,7 +90,13 @@ class Walk:
 
     def claimable(self, priority: int) -> Iterator[Stored]:
         """What can be claimed now at one priority, oldest first."""
-        return (each for each in self.priority(priority) if lifecycle.claimable(each.job, self.now))
+        for each in self.priority(priority):
+            if lifecycle.claimable(each.job, self.now) and not self.store.held_back(each.job):
+                yield each
+
+    def everything(self, priority: int) -> Iterator[Stored]:
+        """All that is live at one priority, however far off."""
+        return self._jobs(priority, keys.DUE_PREFIX, keys.DUE_END)
 
     def sweep(self) -> None:
         """Items whose key has no sensible time in it never fall due: bury them, or give them their place."""
@@ -149,6 +156,7 @@ class Walk:
             logger.warning("item not buried", extra={"reason": str(error)})
             return
         if job is not None:
+            self.buried += 1
             self._tell("malformed item buried", job)
 
     def _tell(self, message: str, job: Job) -> None:

@@ -32,6 +32,7 @@ class Filters:
     job_type: str | None = None
     org_id: str | None = None
     schedule_name: str | None = None
+    fingerprint: str | None = None
 
     @classmethod
     def checked(cls, status: object, **texts: object) -> Filters:
@@ -50,11 +51,12 @@ class Filters:
             and self.job_type in (None, job.job_type)
             and self.org_id in (None, job.org_id)
             and self.schedule_name in (None, job.schedule_name)
+            and self.fingerprint in (None, job.fingerprint)
         )
 
     @property
     def digest(self) -> str:
-        text = json.dumps([self.status, self.job_type, self.org_id, self.schedule_name])
+        text = json.dumps([self.status, self.job_type, self.org_id, self.schedule_name, self.fingerprint])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -15,6 +15,7 @@ from dynajobs.claiming import backoff_delay, report_claim
 from dynajobs.control import Agreed
 from dynajobs.dynamo import Rejected
 from dynajobs.errors import DynajobsError, Unavailable
+from dynajobs.firing import Scheduler
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
 from dynajobs.lanes import Turns, Walk
@@ -89,6 +90,7 @@ class Poller:
         self.leases = 0
         """In force when all lanes were last read, and those taken since."""
 
+        self.scheduler = Scheduler(queue, self.telemetry)
         self._turns = Turns()
         self._shared = (datetime.min.replace(tzinfo=UTC), 0)
         self._swept_at: datetime | None = None
@@ -109,25 +111,43 @@ class Poller:
 
         With `sharing`, parts of a great backlog are left to other pollers.
         """
+        fired = self.scheduler.look(self.queue.now(), ahead)
         if not self._enabled():
-            return Pass()
+            return Pass(fired=fired, coming=self.scheduler.coming)
         agreed = agreed or self.queue.store.control.read()
+        # What was fired a moment ago must be seen.
+        consistent = consistent or fired > 0
         walk = self._walk(range(agreed.shards), ahead=ahead, consistent=consistent, page=SURVEY_PAGE)
         self._sweep(walk)
         survey = self._survey(walk)
         self.leases = survey.leases
         due, room = survey.due, self.settings.max_in_flight - self.leases
-        if sharing:
+        if agreed.reserved(walk.now):
+            room = 0
+        elif sharing:
             room = self._share_out(survey, agreed.shards, room)
         shared = due - survey.due
         done = self._hand_out(walk, survey, room)
         done.waiting += shared
-        return done
+        return self._with_slots(done, fired)
 
     def glance(self, shards: int, *, since: datetime, ahead: timedelta, consistent: bool = False) -> Pass:
         """What fell due since the last look, under the leases known from the last full pass."""
+        now, fired = self.queue.now(), 0
+        if self.scheduler.awaits(now):
+            fired = self.scheduler.look(now, ahead)
+            consistent = consistent or fired > 0
         walk = self._walk(range(shards), since=since, ahead=ahead, consistent=consistent)
-        return self._hand_out(walk, self._survey(walk), self.settings.max_in_flight - self.leases)
+        survey = self._survey(walk)
+        room = self.settings.max_in_flight - self.leases
+        if survey.due and self.queue.store.control.read().reserved(now):
+            room = 0
+        return self._with_slots(self._hand_out(walk, survey, room), fired)
+
+    def _with_slots(self, done: Pass, fired: int) -> Pass:
+        done.fired += fired
+        done.coming = min(filter(None, (done.coming, self.scheduler.coming)), default=None)
+        return done
 
     def share(self, part: int, parts: int, room: int, until: str) -> Pass:
         """Another poller's backlog: every `parts`-th lane is ours, and so many jobs may be started.
@@ -136,8 +156,10 @@ class Poller:
         """
         if not self._enabled() or self.queue.now() > keys.parse_time(until):
             return Pass()
-        walk = self._walk(range(part, self.queue.store.control.read().shards, parts))
-        return self._hand_out(walk, self._survey(walk), min(room, self.settings.max_in_flight))
+        agreed = self.queue.store.control.read()
+        walk = self._walk(range(part, agreed.shards, parts))
+        room = 0 if agreed.reserved(walk.now) else min(room, self.settings.max_in_flight)
+        return self._hand_out(walk, self._survey(walk), room)
 
     def start(self, found: Iterable[Stored], room: int) -> Pass:
         """Claim jobs and hand each over, side by side in rounds, as far as there is room."""
@@ -201,6 +223,8 @@ class Poller:
             for seen in islice(walk.priority(priority), LEASE_SEARCH + self.settings.max_in_flight):
                 if not lifecycle.claimable(seen.job, walk.now):
                     leases += 1
+                elif self.queue.store.held_back(seen.job):
+                    continue
                 elif len(claimable) < self.settings.max_in_flight:
                     claimable.append(seen)
                 else:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from dynajobs.errors import Unavailable
+from dynajobs.errors import DynajobsError, Unavailable
+from dynajobs.installing import HOUSEKEEPING, install
 from dynajobs.invoke import LambdaInvoke
 from dynajobs.poller import Pass, Poller
 from dynajobs.queue import JobQueue
@@ -36,6 +37,7 @@ def lambda_handler(
             itself = getattr(context, "function_name", None)
             wake = _waker(by_lambda, itself) if itself else None
             made.append(Waker(Poller(opened, invoke or by_lambda, wake=wake)))
+            _install(opened)
         waker = made[0]
         try:
             done = _done(waker, event if isinstance(event, dict) else {}, context)
@@ -57,6 +59,15 @@ def _done(waker: Waker, event: dict[str, Any], context: Any) -> Pass:
     left = getattr(context, "get_remaining_time_in_millis", lambda: 0)()
     ends_at = poller.queue.now() + timedelta(milliseconds=left) - MARGIN
     return Vigil(poller, ends_at, woken=event.get("source") == WATCH).keep()
+
+
+def _install(queue: JobQueue) -> None:
+    """The housekeeping schedules, if this deployment has a function for them; a later start tries again."""
+    if HOUSEKEEPING.keys() <= queue.settings.handlers.keys():
+        try:
+            install(queue)
+        except DynajobsError as error:
+            logger.warning("schedules not installed", extra={"reason": str(error)})
 
 
 def _waker(invoke: LambdaInvoke, function: str) -> Wake:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random as _random
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -19,7 +21,10 @@ from dynajobs.store import MAX_TRIES, Changed, Store
 from dynajobs.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from dynajobs.control import Reservation
     from dynajobs.registry import Registry
+    from dynajobs.schedules import Schedules
+    from dynajobs.templates import Templates
 
 Clock = Callable[[], datetime]
 
@@ -85,7 +90,7 @@ class JobQueue:
         It is due now, at `run_at`, or after `delay`. With a `dedup_key` there is one job per key and
         `dedup_window`; if it exists already, it is returned with `created=False`.
         """
-        job = self._build(
+        job = self.build(
             job_type,
             payload,
             run_at=run_at,
@@ -98,7 +103,11 @@ class JobQueue:
             dedup_window=dedup_window,
             job_id=job_id,
         )
-        if job_id is not None and self.store.look(job.id):
+        return self.put(job, new_id=job_id is None)
+
+    def put(self, job: Job, *, new_id: bool) -> Job:
+        """Store a job that was built; an id that the caller chose must be a new one."""
+        if not new_id and self.store.look(job.id):
             raise InvalidJob(f"job_id is {job.id}: a job with this id exists; leave it out to get a new one")
         stored = producing.put_new(self.store, job)
         if stored.created:
@@ -119,7 +128,7 @@ class JobQueue:
     ) -> list[Job]:
         """Store one job per payload, in order. All are checked first; the writes are not atomic."""
         jobs = [
-            self._build(
+            self.build(
                 job_type,
                 payload,
                 run_at=run_at,
@@ -141,7 +150,7 @@ class JobQueue:
 
         Put it with `ConditionExpression="attribute_not_exists(PK)"`.
         """
-        job = self._build(job_type, payload, **options)
+        job = self.build(job_type, payload, **options)
         if job.dedup_pk is not None:
             raise InvalidJob("dedup_key takes two items in one transaction: use enqueue_actions")
         self.store.control.ensure_lanes()
@@ -149,13 +158,43 @@ class JobQueue:
 
     def enqueue_actions(self, job_type: str, payload: Any = None, **options: Any) -> list[dict[str, Any]]:
         """`TransactItems` that enqueue a job inside your own transaction; a duplicate cancels it."""
-        return producing.put_actions(self.store, self._build(job_type, payload, **options))
+        return producing.put_actions(self.store, self.build(job_type, payload, **options))
 
-    def _build(self, job_type: str, payload: Any, **options: Any) -> Job:
+    def build(self, job_type: str, payload: Any, **options: Any) -> Job:
+        """A new job from `enqueue`'s arguments, checked and not stored."""
         job = producing.build(job_type, payload, now=self.now(), shards=self.settings.shards, **options)
         if self.registry is not None:
             self.registry.check(job.job_type, job.payload_json or "{}")
         return job
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Recurring jobs."""
+        from dynajobs.schedules import Schedules
+
+        return Schedules(self)
+
+    @cached_property
+    def templates(self) -> Templates:
+        """Jobs to be made, under a name."""
+        from dynajobs.templates import Templates
+
+        return Templates(self)
+
+    def reserve(
+        self, by: str, ttl: timedelta | float = timedelta(minutes=5), wait: timedelta | float | None = None
+    ) -> AbstractContextManager[Reservation]:
+        """Have the queue to yourself for a `with` block: while it lasts no new job is started.
+
+        `ReservationBusy` if somebody has it, at once or after `wait`. A crash frees it after `ttl`.
+        """
+        from dynajobs.reservation import reserve
+
+        return reserve(self, by, ttl, wait)
+
+    def reservation(self) -> Reservation | None:
+        """The last reservation: who, since and until when, and whether it is active, released or expired."""
+        return self.store.control.reservation(self.now())
 
     def get(self, job: Job | str) -> Job:
         """The job as it is now, or `JobNotFound`."""
@@ -168,13 +207,18 @@ class JobQueue:
         job_type: str | None = None,
         org_id: str | None = None,
         schedule_name: str | None = None,
+        fingerprint: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
         """One page of jobs: live ones in the order they will run, then finished ones, newest first."""
         producing.checked_whole("limit", limit, 1, 200)
         filters = listing.Filters.checked(
-            status, job_type=job_type, org_id=org_id, schedule_name=schedule_name
+            status,
+            job_type=job_type,
+            org_id=org_id,
+            schedule_name=schedule_name,
+            fingerprint=fingerprint,
         )
         return listing.list_jobs(self.store, filters, limit, cursor)
 

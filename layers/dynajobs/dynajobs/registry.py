@@ -49,6 +49,8 @@ class Handler:
     call: Callable[[Any, JobContext], Any]
     max_attempts: int | None
     backoff: BackoffPolicy | None
+    cron: str | None = None
+    timezone: str = "UTC"
 
     def parse(self, payload_json: str) -> Any:
         """The payload as the handler wants it; pydantic's ValidationError if it does not fit."""
@@ -70,10 +72,33 @@ class Registry:
         """What is registered, by job type."""
         return MappingProxyType(self._handlers)
 
+    @property
+    def schedules(self) -> Mapping[str, Mapping[str, Any]]:
+        """The schedules declared with handlers, as `queue.schedules.sync` takes them; named by job type."""
+        return {
+            each.job_type: {"job_type": each.job_type, "cron": each.cron, "timezone": each.timezone}
+            for each in self._handlers.values()
+            if each.cron is not None
+        }
+
+    def including(self, other: Registry) -> Registry:
+        """A registry with the handlers of both; where both handle a type, this one's."""
+        both = Registry()
+        both._handlers = {**other._handlers, **self._handlers}
+        return both
+
     def handler(
-        self, job_type: str, *, max_attempts: int | None = None, backoff: BackoffPolicy | None = None
+        self,
+        job_type: str,
+        *,
+        max_attempts: int | None = None,
+        backoff: BackoffPolicy | None = None,
+        cron: str | None = None,
+        timezone: str = "UTC",
     ) -> Callable[[Function], Function]:
         """Register a function. Its first parameter's annotation is the payload's model, or `dict`.
+
+        With `cron` it also declares a schedule of that name, which runs it with an empty payload.
 
         >>> jobs = Registry()
         >>> @jobs.handler("greet", max_attempts=3)
@@ -85,7 +110,7 @@ class Registry:
         def register(function: Function) -> Function:
             model, takes_context = _inspected(job_type, function, scope)
             call = function if takes_context else lambda payload, _: function(payload)
-            self._add(Handler(job_type, model, call, max_attempts, backoff))
+            self._add(Handler(job_type, model, call, max_attempts, backoff, cron, timezone))
             return function
 
         return register
@@ -134,6 +159,8 @@ class Registry:
                 f"backoff of {handler.job_type!r} is {handler.backoff!r}: it must be a Backoff or a function "
                 "of the number of failed attempts"
             )
+        if handler.cron is not None:
+            _check_schedule(handler)
         if handler.job_type in self._handlers:
             raise RegistrationError(f"{handler.job_type!r} has a handler already: a job type has one")
         self._handlers[handler.job_type] = handler
@@ -186,6 +213,14 @@ def _inspected(
             f"the payload of {job_type!r} is annotated with {annotation!r}: use a BaseModel or dict"
         )
     return annotation, len(parameters) > 1
+
+
+def _check_schedule(handler: Handler) -> None:
+    """A bad expression is refused where it is written; its name is the type's, so that must fit as well."""
+    from dynajobs.schedule_item import checked_schedule
+
+    arguments = {"job_type": handler.job_type, "cron": handler.cron, "timezone": handler.timezone}
+    checked_schedule(handler.job_type, arguments)
 
 
 def _is_model(value: Any) -> bool:

@@ -28,6 +28,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "shards": (1, 64),
     "worker_concurrency": (1, 64),
     "shutdown_timeout_seconds": (0, 900),
+    "audit_days": (1, 3650),
 }
 _WHOLE = frozenset(_RANGES) - {"jitter"}
 _TRUE = frozenset({"true", "1", "yes", "on"})
@@ -58,6 +59,7 @@ class Settings:
     shards: int = 1
     worker_concurrency: int = 4
     shutdown_timeout_seconds: int = 30
+    audit_days: int = 365
     enabled: bool = True
     scheduler_enabled: bool = True
     index: str = "GSI1"

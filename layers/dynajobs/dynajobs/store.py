@@ -151,6 +151,15 @@ class Store:
             mine = new.locked_by is not None and (changed.item or {}).get("locked_by") == {"S": new.locked_by}
             return new if mine else None
 
+    def held_back(self, job: Job) -> bool:
+        """A job that is to start after an earlier run of its schedule, while that one is not over."""
+        if job.waits_for is None or job.dedup_pk is None:
+            return False
+        record = self.table.get({"PK": {"S": job.dedup_pk}, "SK": {"S": job.waits_for}})
+        if record is None or "outcome" in record or "job_pk" not in record:
+            return False
+        return self.table.get({"PK": record["job_pk"], "SK": record["job_sk"]}) is not None
+
     def begin(
         self,
         key: Item,
@@ -377,16 +386,16 @@ class Store:
         expiry = expires_at(job, self.settings)
         if expiry is None or job.runs_closed <= MAX_STORED_RUNS:
             return
-        for key in self._moved_out_before(job):
+        for key in self.older_runs(job.id):
             expression = Expression()
             ttl, value = expression.name(self.settings.ttl_attribute), expression.value({"N": str(expiry)})
             with suppress(Conflict):
                 self.table.update(key, f"SET {ttl} = {value}", "attribute_exists(PK)", expression)
 
-    def _moved_out_before(self, job: Job) -> Iterator[Item]:
+    def older_runs(self, job_id: str) -> Iterator[Item]:
         """The keys of a job's older runs, as stored: a count written by hand proves nothing."""
         expression = Expression()
-        partition = expression.value({"S": keys.job_partition(job.id)})
+        partition = expression.value({"S": keys.job_partition(job_id)})
         prefix = expression.value({"S": keys.RUN_PREFIX})
         for page in self.table.query(
             KeyConditionExpression=f"PK = {partition} AND begins_with(SK, {prefix})",

@@ -8,6 +8,7 @@ from typing import Any
 
 from dynajobs import keys
 from dynajobs.execution import Executor
+from dynajobs.firing import Scheduler
 from dynajobs.item import Stored
 from dynajobs.job import Job
 from dynajobs.lanes import Walk
@@ -78,18 +79,26 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
     """Run what is due, one job at a time in this thread, and return the jobs that reached a final status.
 
     They come in the order they finished. `limit` counts executions. With `advance` the queue's `Clock` is
-    moved to the next due job whenever nothing is due, until nothing is left: retries and delays included.
+    moved to the next due job or slot whenever nothing is due, until nothing is left: retries and delays
+    included. An enabled schedule always has a next slot, so that ends at the limit.
     """
     executor = Executor(queue, registry, Telemetry(queue.settings))
+    scheduler = Scheduler(queue, executor.telemetry)
     finished: list[Job] = []
-    executions = 0
+    executions = idle = 0
+    looked_at: datetime | None = None
     Walk(queue.store, queue.now(), _lanes(queue), executor.telemetry).sweep()
     while executions < limit:
+        if looked_at != queue.now():
+            looked_at = queue.now()
+            scheduler.look(looked_at)
         seen = next(_claimable(queue, executor), None)
         if seen is None:
-            if not advance or not _advance(queue):
+            idle += 1
+            if not advance or idle > limit or not _advance(queue, scheduler):
                 break
             continue
+        idle = 0
         begun = begin_here(executor, seen, "drain")
         if begun is None:
             ended = queue.store.look(seen.job.id)
@@ -104,9 +113,10 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
 
 
 def _claimable(queue: JobQueue, executor: Executor) -> Iterator[Stored]:
-    if not queue.settings.enabled:
+    agreed = queue.store.control.read()
+    if not queue.settings.enabled or agreed.reserved(queue.now()):
         return
-    walk = Walk(queue.store, queue.now(), _lanes(queue), executor.telemetry)
+    walk = Walk(queue.store, queue.now(), range(agreed.shards), executor.telemetry)
     for priority in keys.PRIORITIES:
         yield from walk.claimable(priority)
 
@@ -115,7 +125,7 @@ def _lanes(queue: JobQueue) -> range:
     return range(queue.store.control.read().shards)
 
 
-def _advance(queue: JobQueue) -> bool:
+def _advance(queue: JobQueue, scheduler: Scheduler) -> bool:
     """Move the clock to the next moment at which something can be claimed; False if there is none."""
     if not isinstance(queue.clock, Clock):
         raise TypeError("drain(advance=True) needs a queue whose clock is a dynajobs.testing.Clock")
@@ -125,6 +135,8 @@ def _advance(queue: JobQueue) -> bool:
         else job.lock_expires_at + SKEW + timedelta(microseconds=1)
         for job in _live(queue)
     ]
+    if slot := scheduler.next_slot():
+        moments.append(slot)
     later = [moment for moment in moments if moment > queue.now()]
     if later:
         queue.clock.set(min(later))

@@ -1,16 +1,18 @@
-"""Jobs and counts as the JSON that people and programs are shown, secrets masked."""
+"""Jobs, schedules and counts as the JSON that people and programs are shown, secrets masked."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from dynajobs import keys
+from dynajobs.cron import describe
 from dynajobs.job import Job, Page, Run, Stats
 from dynajobs.jsons import dump_json
 from dynajobs.redact import mask, mask_json
+from dynajobs.schedule import Schedule, ScheduleRun
 from dynajobs.settings import Settings
 
 
@@ -64,12 +66,65 @@ def page_view(page: Page, settings: Settings) -> dict[str, Any]:
 
 def stats_view(stats: Stats) -> dict[str, Any]:
     """Counts over the table; the age is in seconds."""
-    age = stats.oldest_due_age
     return {
         "by_status": dict(stats.by_status),
         "by_type": dict(stats.by_type),
-        "oldest_due_age": None if age is None else age.total_seconds(),
+        "oldest_due_age": _seconds(stats.oldest_due_age),
         "truncated": stats.truncated,
+    }
+
+
+def schedule_view(schedule: Schedule, settings: Settings) -> dict[str, Any]:
+    """A schedule; lengths of time are in seconds, `cron_words` is None where words might mislead."""
+    extra = settings.redact
+    return {
+        "name": schedule.name,
+        "description": schedule.description,
+        "enabled": schedule.enabled,
+        "cron": schedule.cron,
+        "cron_words": describe(schedule.cron),
+        "timezone": schedule.timezone,
+        "job_type": schedule.job_type,
+        "payload": _shown(dict(schedule.payload), extra),
+        "template": schedule.template,
+        "param_overrides": _shown(schedule.param_overrides and dict(schedule.param_overrides), extra),
+        "priority": schedule.priority,
+        "max_attempts": schedule.max_attempts,
+        "catchup": schedule.catchup,
+        "catchup_window": schedule.catchup_window.total_seconds(),
+        "overlap": schedule.overlap,
+        "next_run_at": _time(schedule.next_run_at),
+        "last_run_at": _time(schedule.last_run_at),
+        "last_success_at": _time(schedule.last_success_at),
+        "total_runs": schedule.total_runs,
+        "success_rate": schedule.success_rate,
+        "average_duration": _seconds(schedule.average_duration),
+        "max_duration": _seconds(schedule.max_duration),
+        "warnings": list(schedule.warnings),
+    }
+
+
+def runs_view(page: Page, settings: Settings) -> dict[str, Any]:
+    """One page of a schedule's history."""
+    return {
+        "runs": [_schedule_run_view(run, settings.redact) for run in page.runs],
+        "cursor": page.cursor,
+    }
+
+
+def _schedule_run_view(run: ScheduleRun, extra: Collection[str]) -> dict[str, Any]:
+    return {
+        "scheduled_for": keys.timestamp(run.scheduled_for),
+        "triggered_by": run.triggered_by,
+        "outcome": run.outcome,
+        "count": run.count,
+        "job_id": run.job_id,
+        "started_at": _time(run.started_at),
+        "finished_at": _time(run.finished_at),
+        "duration": _seconds(run.duration),
+        "success": run.success,
+        "message": run.message,
+        "details": _shown(run.details, extra),
     }
 
 
@@ -90,6 +145,10 @@ def _run_view(run: Run, extra: Collection[str]) -> dict[str, Any]:
 
 def _time(moment: datetime | None) -> str | None:
     return None if moment is None else keys.timestamp(moment)
+
+
+def _seconds(span: timedelta | None) -> float | None:
+    return None if span is None else span.total_seconds()
 
 
 def _shown(value: Any, extra: Collection[str]) -> Any:

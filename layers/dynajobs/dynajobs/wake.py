@@ -9,10 +9,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from dynajobs import lifecycle
+from dynajobs import keys, lifecycle
 from dynajobs.control import Agreed
 from dynajobs.item import Item, Stored, decode, job_key
 from dynajobs.poller import Pass, Poller
+from dynajobs.schedule_item import decode_schedule
 from dynajobs.telemetry import logger
 from dynajobs.vigil import LOOK_AHEAD, WATCH
 
@@ -35,8 +36,9 @@ class Waker:
         soon = [seen for seen in jobs if seen.job.scheduled_for <= now + LOOK_AHEAD]
         if not (soon or odd) or not self.poller.settings.enabled:
             return Pass()
-        agreed = self.poller.queue.store.control.read()
-        due = [seen for seen in soon if lifecycle.claimable(seen.job, now)]
+        store = self.poller.queue.store
+        agreed = store.control.read()
+        due = [seen for seen in soon if lifecycle.claimable(seen.job, now) and not store.held_back(seen.job)]
         done = self.poller.start(due, self._room(agreed))
         if done.tried < len(due):
             if agreed.watched(now):
@@ -58,6 +60,8 @@ class Waker:
         if self._counted_at != agreed.ticked_at:
             self._counted_at = agreed.ticked_at
             self.poller.leases = 0
+        if agreed.reserved(self.poller.queue.now()):
+            return 0
         settings = self.poller.settings
         return min(settings.max_in_flight - agreed.leases, settings.poll_limit) - self.poller.leases
 
@@ -71,6 +75,11 @@ class Waker:
             self._woken_at = self.poller.queue.now()
             self.poller.wake({"source": WATCH})
 
+    def _fires_soon(self, item: Item) -> bool:
+        """A new schedule whose first slot comes before the next tick would see it."""
+        slot = decode_schedule(item).schedule.next_run_at
+        return slot is not None and slot <= self.poller.queue.now() + LOOK_AHEAD
+
     def _read(self, records: list[Any]) -> tuple[list[Stored], int]:
         """The new jobs of a batch in their places, and how many records only a poller can put right."""
         jobs: dict[str, Stored] = {}
@@ -79,6 +88,9 @@ class Waker:
             try:
                 item: Item = record["dynamodb"]["NewImage"] if record["eventName"] == "INSERT" else {}
                 if not item:
+                    continue
+                if item["PK"] == {"S": keys.SCHEDULE}:
+                    odd += self._fires_soon(item)
                     continue
                 seen = Stored(decode(item, self.poller.settings), item)
                 if not seen.job.status.finished and job_key(seen.job) == seen.key:

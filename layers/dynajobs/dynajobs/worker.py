@@ -16,6 +16,7 @@ from dynajobs.claiming import report_claim
 from dynajobs.errors import DynajobsError
 from dynajobs.execution import Executor
 from dynajobs.finishing import Finisher
+from dynajobs.firing import Scheduler
 from dynajobs.item import Stored
 from dynajobs.job import Job, Status
 from dynajobs.lanes import OVERLAP, Turns, Walk
@@ -90,6 +91,7 @@ class Worker:
         self.concurrency = concurrency or queue.settings.worker_concurrency
         self.share = share or Share()
         self.name = worker_name()
+        self.scheduler = Scheduler(queue, self.telemetry)
         self._turns = Turns()
         self._feed: queues.Queue[Stored | None] = queues.Queue(maxsize=queue.settings.poll_limit)
         self._taken: set[str] = set()
@@ -103,7 +105,7 @@ class Worker:
         self._swept = -float("inf")
         self._shards = 1
         self._once = False
-        self._passed = -float("inf")
+        self._passed = self._fired = -float("inf")
         self._looked_at: datetime | None = None
         self.finished = 0
 
@@ -119,7 +121,7 @@ class Worker:
         try:
             while not self._stop.is_set():
                 if once:
-                    self._passed = -float("inf")
+                    self._read_all()
                 fed, coming = self._look()
                 if fed:
                     pause = BUSY_PAUSE
@@ -138,22 +140,27 @@ class Worker:
         """Feed what is due to the threads: how many, and when the next falls due if that is soon."""
         settings = self.queue.settings
         most = ROUNDS * settings.poll_limit
-        if not settings.enabled:
-            logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
-            self._pause()
-            return 0, None
         self._ended = set()
         try:
+            self._fire()
+            if not settings.enabled:
+                logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
+                self._pause()
+                return 0, None
+            if self._reserved():
+                self._read_all()
+                return 0, self.scheduler.coming
             walk = self._walk()
             lanes = [walk.claimable(priority) for priority in keys.PRIORITIES]
             due = list(islice(self._turns.order(lanes), most))
         except DynajobsError as error:
             logger.warning("poll failed", extra={"reason": str(error)})
-            self._passed = -float("inf")
+            self._fired = -float("inf")
+            self._read_all()
             self._pause()
             return 0, None
         if len(due) == most:
-            self._passed = -float("inf")  # there may be more: read from the front again
+            self._read_all()  # there may be more
         new = [seen for seen in due if not self._known(seen.job.id)]
         # Other processes of this worker see the same jobs: theirs are left to them unless threads are free.
         free = len(self._taken) < self.concurrency
@@ -161,7 +168,22 @@ class Worker:
         for seen in mine:
             self._taken.add(seen.job.id)
             self._put(seen)
-        return len(mine), walk.coming
+        return len(mine), min(filter(None, (walk.coming, self.scheduler.coming)), default=None)
+
+    def _fire(self) -> None:
+        """Look for due schedules now and then, and when one that was coming is due."""
+        now, interval = self.queue.now(), self.queue.settings.poll_interval_seconds
+        if time.monotonic() - self._fired >= interval or self.scheduler.awaits(now):
+            self._fired = time.monotonic()
+            if self.scheduler.look(now, timedelta(seconds=interval)):
+                self._read_all()
+
+    def _read_all(self) -> None:
+        """The next look begins at the front: there is more than what falls due by then."""
+        self._passed = -float("inf")
+
+    def _reserved(self) -> bool:
+        return self.queue.store.control.reserved(self.queue.now())
 
     def _pause(self) -> None:
         if not self._once:
@@ -225,6 +247,8 @@ class Worker:
                 self._taken.discard(seen.job.id)
 
     def _start(self, seen: Stored) -> None:
+        if self._reserved():
+            return
         begun = begin_here(self.executor, seen, self.name)
         if begun is not None:
             job: Job | None = self.executor.run(begun)

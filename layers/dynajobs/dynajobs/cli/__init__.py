@@ -1,4 +1,4 @@
-"""The command line: `dynajobs jobs …`, `stats`, `tick`, `worker`."""
+"""The command line: `dynajobs jobs …`, `schedules …`, `stats`, `tick`, `worker`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ except ModuleNotFoundError:
 
 from dynajobs.cli.failure import Application
 from dynajobs.cli.jobs import jobs
+from dynajobs.cli.schedules import schedules
 from dynajobs.cli.stats import stats
 from dynajobs.cli.tick import tick
 from dynajobs.cli.worker import worker
@@ -29,5 +30,5 @@ def main() -> None:
     """A scheduled job queue in one DynamoDB table."""
 
 
-for each in (jobs, stats, tick, worker):
+for each in (jobs, schedules, stats, tick, worker):
     main.add_command(each)

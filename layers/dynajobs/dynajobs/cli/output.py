@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _COLOURS = {
     "pending": "cyan",
+    "queued": "cyan",
+    "missed": "yellow",
+    "skipped": "yellow",
     "in_progress": "bright_blue",
     "running": "bright_blue",
     "completed": "green",
@@ -75,9 +78,9 @@ def styled(text: object, style: str = "") -> Text:
     return Text(printable(str(text)), style=style)
 
 
-def state(status: str) -> Text:
-    """A state as a word with its colour."""
-    return styled(f"● {status}", _COLOURS.get(status, ""))
+def state(status: str, *, of: str | None = None) -> Text:
+    """A state as a word with its colour; `of` names the state where more is said than its name."""
+    return styled(f"● {status}", _COLOURS.get(of or status, ""))
 
 
 def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:

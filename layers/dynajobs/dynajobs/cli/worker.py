@@ -61,12 +61,15 @@ def worker(
     The exit code is 0 if they all did, else 1. What happens is logged as JSON lines; with --json they go to
     stderr, and stdout gets the counts at the end.
     """
+    from dynajobs.housekeeping import registry as housekeeping
     from dynajobs.telemetry import configure
 
     with open_queue(table) as queue:
         configure(queue.settings, stream=sys.stderr if as_json else None)
-        registry = _registry(target)
-        queue.store.control.read()  # a missing table or credential is said now, not once per poll
+        registry = load_registry(target)
+        if share is None:
+            _sync(queue, registry)  # a missing table or credential is said now, not once per poll
+        registry = registry.including(housekeeping(queue))
         if processes > 1:
             arguments = [target, "--table", queue.store.table.name]
             arguments += ["--concurrency", str(concurrency)] if concurrency else []
@@ -78,6 +81,21 @@ def worker(
     if not drained:
         # A thread that does not end would keep the interpreter alive; its lease lapses by itself.
         os._exit(REFUSED)
+
+
+def _sync(queue: JobQueue, registry: Registry) -> None:
+    """Bring the schedules that are declared with handlers, and our own, into the table."""
+    from dynajobs.installing import install
+    from dynajobs.telemetry import logger
+
+    install(queue)
+    for change in queue.schedules.sync(registry):
+        about = {"schedule": change.name, "action": change.action}
+        logger.info("schedule declared", extra=about)
+        if change.drift:
+            logger.warning(
+                "schedule differs from its declaration", extra=about | {"fields": sorted(change.drift)}
+            )
 
 
 def _run_crew(arguments: list[str], processes: int, *, once: bool, as_json: bool) -> bool:
@@ -127,7 +145,7 @@ def _run(
     return drained
 
 
-def _registry(target: str) -> Registry:
+def load_registry(target: str) -> Registry:
     """The registry a target such as `myapp.jobs:jobs` names; the current directory is importable."""
     from dynajobs.registry import Registry
 

@@ -22,6 +22,7 @@ class Work(BaseModel):
     fails: int = 0
     hangs: int = 0
     dies: int = 0
+    asks: bool = False
 
 
 @jobs.handler("e2e.work")
@@ -34,6 +35,8 @@ def work(payload: Work, ctx: JobContext) -> dict[str, Any]:
         time.sleep(3600)
     if ctx.attempt <= payload.fails:
         raise RuntimeError(f"attempt {ctx.attempt} fails")
+    if payload.asks:
+        return {"previous_success": ctx.previous_success and ctx.previous_success.isoformat()}
     return {"attempt": ctx.attempt}
 
 
