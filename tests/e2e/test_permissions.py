@@ -67,7 +67,6 @@ def test_nobody_gets_at_other_tables_other_functions_or_whole_tables(stack: Depl
     ("holder", "call", "arguments", "allowed"),
     [
         ("Poller", "query", BY_PK, True),
-        ("Poller", "query", BY_ID, False),
         ("Poller", "get_item", {"Key": KEY}, True),
         ("Example", "query", BY_ID, True),
         ("Example", "delete_item", {"Key": KEY}, True),

@@ -241,7 +241,6 @@ def test_a_watch_wakes_another_while_it_is_held(
     assert (woken, delivery.jobs) == ([{"source": WATCH}], [])
 
 
-@pytest.mark.xfail(reason="control.py: the worker goes by a reading of the moment before", strict=False)
 def test_a_worker_starts_nothing_and_then_everything(concurrent_queue: JobQueue) -> None:
     queue = concurrent_queue
     jobs = queue.enqueue_many("work", [{"n": n} for n in range(8)])
@@ -254,7 +253,6 @@ def test_a_worker_starts_nothing_and_then_everything(concurrent_queue: JobQueue)
     assert {queue.get(job).status for job in jobs} == {Status.COMPLETED}
 
 
-@pytest.mark.xfail(reason="control.py: the worker goes by a reading of the moment before", strict=False)
 def test_a_worker_that_runs_already_obeys(concurrent_client: Any, table_name: str, clock: Clock) -> None:
     make = queues_on(concurrent_client, table_name, clock)
     queue, mine = make(), make()

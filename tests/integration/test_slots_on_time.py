@@ -135,7 +135,6 @@ def test_a_slot_that_the_table_refused_for_a_moment_is_fired_soon(
     assert watch.starts[0][1] <= at(1, 0, 5)
 
 
-@pytest.mark.xfail(reason="poller.py: glance does not ask whether claims are switched off")
 def test_with_claims_switched_off_the_watch_fires_and_claims_nothing(
     moto_client: Any, table_name: str, clock: Clock
 ) -> None:
@@ -206,7 +205,6 @@ def test_drain_notices_slots_that_fall_due_while_jobs_run(moto_queue: JobQueue, 
     assert [job.schedule_name for job in done] == [None, "s"]
 
 
-@pytest.mark.xfail(reason="testing.py: drain fires in threads", strict=False)
 def test_drain_fires_many_schedules_in_its_own_thread(
     moto_queue: JobQueue, clock: Clock, jobs: Registry
 ) -> None:
@@ -218,7 +216,6 @@ def test_drain_fires_many_schedules_in_its_own_thread(
     assert len(drain(moto_queue, jobs)) == 12
 
 
-@pytest.mark.xfail(reason="testing.py: drain does not look again at slots left due")
 def test_drain_that_moves_the_clock_catches_up_first(
     concurrent_queue: JobQueue, clock: Clock, jobs: Registry
 ) -> None:

@@ -25,6 +25,7 @@ RANGES: list[tuple[str, int, int, int]] = [
     ("SHARDS", 1, 1, 64),
     ("WORKER_CONCURRENCY", 4, 1, 64),
     ("SHUTDOWN_TIMEOUT_SECONDS", 30, 0, 900),
+    ("AUDIT_DAYS", 365, 1, 3650),
 ]
 SWITCHES = [
     ("ENABLED", True),

@@ -100,9 +100,9 @@ class Control:
             reserved_until=_held_until(held),
         )
 
-    def reserved(self, now: datetime) -> bool:
-        """Somebody has the queue to themselves; read again a few times a second."""
-        if time.monotonic() - self._reservation_read >= STILL_FRESH:
+    def reserved(self, now: datetime, *, fresh: bool = False) -> bool:
+        """Somebody has the queue to themselves; read now, or again a few times a second."""
+        if fresh or time.monotonic() - self._reservation_read >= STILL_FRESH:
             self._reservation_read = time.monotonic()
             self._reserved_until = _held_until(self.table.get(RESERVATION) or {})
         return self._reserved_until is not None and self._reserved_until > now

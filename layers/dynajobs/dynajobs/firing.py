@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FIRE_THREADS = 8
 ONE_BY_ONE = 4
-"""So many schedules are fired in the calling thread: quick enough, and moto is right in one thread only."""
+"""So many schedules are fired in the calling thread: that is quick enough."""
 
 TRY_AGAIN = timedelta(seconds=1)
 """After so long whoever watches tries again to fire what the table did not answer for."""
@@ -32,9 +32,10 @@ MAX_TRIES = 3
 class Scheduler:
     """Fires what is due. Several may run at once: each slot has one winner."""
 
-    def __init__(self, queue: JobQueue, telemetry: Telemetry) -> None:
+    def __init__(self, queue: JobQueue, telemetry: Telemetry, *, threads: int | None = None) -> None:
         self.queue = queue
         self.telemetry = telemetry
+        self.threads = threads or FIRE_THREADS
         self.coming: datetime | None = None
         """The next slot, if at the last look it was as near as was asked."""
 
@@ -89,9 +90,9 @@ class Scheduler:
                     self._complain(item, error)
 
     def _fire_all(self, items: list[Item], now: datetime) -> list[tuple[int, datetime | None]]:
-        if len(items) <= ONE_BY_ONE:
+        if len(items) <= ONE_BY_ONE or self.threads == 1:
             return [self._fire(item, now) for item in items]
-        with ThreadPoolExecutor(FIRE_THREADS, thread_name_prefix="dynajobs-fire") as pool:
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="dynajobs-fire") as pool:
             return list(pool.map(lambda item: self._fire(item, now), items))
 
     def _fire(self, item: Item, now: datetime) -> tuple[int, datetime | None]:

@@ -137,6 +137,8 @@ class Poller:
         if self.scheduler.awaits(now):
             fired = self.scheduler.look(now, ahead)
             consistent = consistent or fired > 0
+        if not self._enabled():
+            return Pass(fired=fired, coming=self.scheduler.coming)
         walk = self._walk(range(shards), since=since, ahead=ahead, consistent=consistent)
         survey = self._survey(walk)
         room = self.settings.max_in_flight - self.leases

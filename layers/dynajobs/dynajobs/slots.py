@@ -53,10 +53,10 @@ def _every(due: Iterator[datetime], cron: Cron, now: datetime, window: timedelta
     fired = 0
     while slot is not None and fired < MOST_CAUGHT_UP:
         following = next(due, None)
-        if slot < now - window:
+        on_time = following is None and now - slot <= GRACE
+        if not on_time and now - slot > window:
             gap = Gap(slot, gap.count + 1 if gap else 1)
         else:
-            on_time = following is None and now - slot <= GRACE
             yield Step(
                 next_run_at=following or cron.after(now),
                 slot=slot,
@@ -77,7 +77,7 @@ def _last(
         before, last, count = last, slot, count + 1
     on_time = now - last <= GRACE
     next_run_at = cron.after(now)
-    if on_time or (catchup == "latest" and last >= now - window):
+    if on_time or (catchup == "latest" and now - last <= window):
         missed = Gap(before, count - 1) if before else None
         triggered_by = "scheduler" if on_time else "catchup"
         yield Step(next_run_at=next_run_at, slot=last, triggered_by=triggered_by, missed=missed)

@@ -83,15 +83,16 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
     included. An enabled schedule always has a next slot, so that ends at the limit.
     """
     executor = Executor(queue, registry, Telemetry(queue.settings))
-    scheduler = Scheduler(queue, executor.telemetry)
+    scheduler = Scheduler(queue, executor.telemetry, threads=1)
     finished: list[Job] = []
     executions = idle = 0
     looked_at: datetime | None = None
     Walk(queue.store, queue.now(), _lanes(queue), executor.telemetry).sweep()
     while executions < limit:
         if looked_at != queue.now():
-            looked_at = queue.now()
-            scheduler.look(looked_at)
+            now = queue.now()
+            # One look fires a bounded number of slots: there may be more.
+            looked_at = None if scheduler.look(now) else now
         seen = next(_claimable(queue, executor), None)
         if seen is None:
             idle += 1

@@ -147,12 +147,12 @@ class Worker:
                 logger.info("disabled: nothing is claimed (DYNAJOBS_ENABLED is false)")
                 self._pause()
                 return 0, None
-            if self._reserved():
-                self._read_all()
-                return 0, self.scheduler.coming
             walk = self._walk()
             lanes = [walk.claimable(priority) for priority in keys.PRIORITIES]
             due = list(islice(self._turns.order(lanes), most))
+            if due and self._reserved(fresh=True):
+                self._read_all()
+                return 0, self.scheduler.coming
         except DynajobsError as error:
             logger.warning("poll failed", extra={"reason": str(error)})
             self._fired = -float("inf")
@@ -182,8 +182,8 @@ class Worker:
         """The next look begins at the front: there is more than what falls due by then."""
         self._passed = -float("inf")
 
-    def _reserved(self) -> bool:
-        return self.queue.store.control.reserved(self.queue.now())
+    def _reserved(self, *, fresh: bool = False) -> bool:
+        return self.queue.store.control.reserved(self.queue.now(), fresh=fresh)
 
     def _pause(self) -> None:
         if not self._once:
