@@ -276,7 +276,9 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
         owned = {*ARGUMENTS, "next_run_at", f"{index}PK", f"{index}SK"}
         change = expression.difference(entry.item, item, owned)
         # Where the next slot stays the same it is not written: a slot fired meanwhile must not leave its own.
-        condition = expression.as_seen(entry.item, "version", "next_run_at")
+        # To disable asks nothing of it, or a schedule that catches up with many slots could not be disabled.
+        guard = ("version", "next_run_at") if new.enabled else ("version",)
+        condition = expression.as_seen(entry.item, *guard)
         actions = [
             self._table.action(
                 "Update",
