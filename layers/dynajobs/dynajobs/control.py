@@ -31,6 +31,22 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PollerSettings:
+    """What the poller was told when it last started, for those who explain what it does."""
+
+    job_types: frozenset[str]
+    """It has a function for each of these; `*` stands for the rest."""
+
+    max_in_flight: int
+    enabled: bool
+    scheduler_enabled: bool
+
+    def handles(self, job_type: str) -> bool:
+        """Whether a job of this type has a function to go to."""
+        return not self.job_types.isdisjoint({job_type, "*"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreed:
     """One consistent reading of it all."""
 
@@ -57,6 +73,9 @@ class Agreed:
 
     reserved_until: datetime | None = None
     """Until here nobody starts a job, unless the reservation is released."""
+
+    poller: PollerSettings | None = None
+    """None until a poller function has started."""
 
     def reserved(self, now: datetime) -> bool:
         """Somebody has the queue to themselves."""
@@ -86,8 +105,8 @@ class Control:
             KeyConditionExpression=f"PK = {partition}", ConsistentRead=True, **expression.parameters()
         )
         items: dict[str, Item] = {item["SK"]["S"]: item for page in pages for item in page["Items"]}
-        lanes, types, poll, held, own = (
-            items.get(name, {}) for name in ("lanes", "types", "poll", "reservation", "installed")
+        lanes, types, poll, held, own, told = (
+            items.get(name, {}) for name in ("lanes", "types", "poll", "reservation", "installed", "poller")
         )
         return Agreed(
             shards=max(int(lanes.get("shards", {}).get("N", "1")), self.settings.shards),
@@ -98,6 +117,7 @@ class Control:
             watching_until=_time(poll, "watching_until"),
             installed=own.get("schedules", {}).get("S"),
             reserved_until=_held_until(held),
+            poller=_poller_settings(told) if told else None,
         )
 
     def reserved(self, now: datetime, *, fresh: bool = False) -> bool:
@@ -152,6 +172,19 @@ class Control:
         change = f"SET {expression.name('schedules')} = {expression.value({'S': schedules})}"
         self.table.update(_key("installed"), change, None, expression)
 
+    def tell_poller(self) -> None:
+        """A poller with our settings has started."""
+        expression = Expression()
+        told: Item = {
+            "max_in_flight": {"N": str(self.settings.max_in_flight)},
+            "enabled": {"BOOL": self.settings.enabled},
+            "scheduler_enabled": {"BOOL": self.settings.scheduler_enabled},
+        }
+        if self.settings.handlers:
+            told["types"] = {"SS": sorted(self.settings.handlers)}
+        change = expression.difference({} if "types" in told else {"types": {"SS": []}}, told, {"types"})
+        self.table.update(_key("poller"), change, None, expression)
+
     def tell_pass(self, passed_at: datetime, leases: int) -> None:
         """A poller has read all lanes and found so many leases in force."""
         expression = Expression()
@@ -181,6 +214,25 @@ class Control:
         mine = f"{who} = {expression.value({'S': watcher})}"
         with suppress(Conflict):
             self.table.update(_key("poll"), f"REMOVE {who}, {till}", mine, expression)
+
+
+def poller_settings(settings: Settings) -> PollerSettings:
+    """What a poller with these settings tells."""
+    return PollerSettings(
+        job_types=frozenset(settings.handlers),
+        max_in_flight=settings.max_in_flight,
+        enabled=settings.enabled,
+        scheduler_enabled=settings.scheduler_enabled,
+    )
+
+
+def _poller_settings(item: Item) -> PollerSettings:
+    return PollerSettings(
+        job_types=frozenset(item.get("types", {}).get("SS", ())),
+        max_in_flight=int(item["max_in_flight"]["N"]),
+        enabled=item["enabled"]["BOOL"],
+        scheduler_enabled=item["scheduler_enabled"]["BOOL"],
+    )
 
 
 def _held_until(item: Item) -> datetime | None:

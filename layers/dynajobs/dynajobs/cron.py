@@ -93,6 +93,10 @@ class Cron:
         cron.after(_SEARCHED_FROM)
         return cron
 
+    def local(self, run: datetime) -> datetime:
+        """A run as the clocks of its time zone show it."""
+        return run.astimezone(self._zone)
+
     def after(self, instant: datetime) -> datetime:
         """The next run, strictly after `instant`."""
         run = next(self.runs(instant), None)

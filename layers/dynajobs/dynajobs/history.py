@@ -38,6 +38,8 @@ class Summary:
     success_rate: float | None = None
     average_duration: timedelta | None = None
     max_duration: timedelta | None = None
+    recent: tuple[ScheduleRun, ...] = ()
+    """The latest records, if they were asked for; one that is not over shows as queued."""
 
 
 def gap_record(
@@ -100,11 +102,14 @@ def list_runs(
     return runs, _cursor(schedule, shown[-1]["SK"]["S"]) if more else None
 
 
-def summarize(store: Store, schedule: str) -> Summary:
+def summarize(store: Store, schedule: str, recent: int = 0) -> Summary:
     """Rates and durations over the last finished runs, and the last success, however far back."""
     finished: list[ScheduleRun] = []
+    latest: list[ScheduleRun] = []
     succeeded: datetime | None = None
     for item in islice(records(store, schedule), SEARCHED):
+        if len(latest) < recent:
+            latest.append(_run(item, None, store))
         if item.get("outcome", {}).get("S") not in _FINISHED:
             continue
         run = _run(item, None, store)
@@ -120,6 +125,7 @@ def summarize(store: Store, schedule: str) -> Summary:
         success_rate=sum(run.success is True for run in finished) / len(finished) if finished else None,
         average_duration=sum(took, timedelta(0)) / len(took) if took else None,
         max_duration=max(took, default=None),
+        recent=tuple(latest),
     )
 
 

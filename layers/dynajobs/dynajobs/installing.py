@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dynajobs.telemetry import logger
 
 if TYPE_CHECKING:
+    from dynajobs.control import Agreed
     from dynajobs.queue import JobQueue
 
 DELETE_EXPIRED = "dynajobs.delete_expired"
@@ -27,14 +28,14 @@ HOUSEKEEPING = {
 }
 
 
-def install(queue: JobQueue) -> None:
+def install(queue: JobQueue, agreed: Agreed | None = None) -> None:
     """Create them once; one that an operator deletes stays away until this list changes."""
     declared = {
         name: {"job_type": name, "cron": cron, "description": words, "catchup": "none"}
         for name, (cron, words) in HOUSEKEEPING.items()
     }
     digest = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()[:12]
-    if queue.store.control.read().installed == digest:
+    if (agreed or queue.store.control.read()).installed == digest:
         return
     changes = queue.schedules.sync(declared)
     queue.store.control.tell_installed(digest)

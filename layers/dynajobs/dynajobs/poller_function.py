@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from dynajobs.control import poller_settings
 from dynajobs.errors import DynajobsError, Unavailable
 from dynajobs.installing import HOUSEKEEPING, install
 from dynajobs.invoke import LambdaInvoke
@@ -37,7 +38,7 @@ def lambda_handler(
             itself = getattr(context, "function_name", None)
             wake = _waker(by_lambda, itself) if itself else None
             made.append(Waker(Poller(opened, invoke or by_lambda, wake=wake)))
-            _install(opened)
+            _introduce(opened)
         waker = made[0]
         try:
             done = _done(waker, event if isinstance(event, dict) else {}, context)
@@ -61,13 +62,19 @@ def _done(waker: Waker, event: dict[str, Any], context: Any) -> Pass:
     return Vigil(poller, ends_at, woken=event.get("source") == WATCH).keep()
 
 
-def _install(queue: JobQueue) -> None:
-    """The housekeeping schedules, if this deployment has a function for them; a later start tries again."""
-    if HOUSEKEEPING.keys() <= queue.settings.handlers.keys():
-        try:
-            install(queue)
-        except DynajobsError as error:
-            logger.warning("schedules not installed", extra={"reason": str(error)})
+def _introduce(queue: JobQueue) -> None:
+    """What a start tells the table: our settings, and our own schedules if there is a function for them.
+
+    A later start tries again.
+    """
+    try:
+        agreed = queue.store.control.read()
+        if agreed.poller != poller_settings(queue.settings):
+            queue.store.control.tell_poller()
+        if HOUSEKEEPING.keys() <= queue.settings.handlers.keys():
+            install(queue, agreed)
+    except DynajobsError as error:
+        logger.warning("the table was not told of this poller", extra={"reason": str(error)})
 
 
 def _waker(invoke: LambdaInvoke, function: str) -> Wake:

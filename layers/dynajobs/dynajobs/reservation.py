@@ -31,27 +31,54 @@ def reserve(
     queue: JobQueue, by: str, ttl: timedelta | float, wait: timedelta | float | None
 ) -> Iterator[Reservation]:
     """Hold the reservation for the length of a `with` block."""
+    patience = duration("wait", wait).total_seconds() if wait is not None else 0
+    token, deadline = keys.new_id(), time.monotonic() + patience
+    while True:
+        try:
+            held = take(queue, by, ttl, token)
+            break
+        except ReservationBusy:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise
+            time.sleep(min(TRY_EVERY, left))
+    try:
+        yield held
+    finally:
+        release(queue, token)
+
+
+def take(queue: JobQueue, by: str, ttl: timedelta | float, token: str) -> Reservation:
+    """Begin a reservation that whoever has the token can end; `ReservationBusy` while another lasts."""
     if not isinstance(by, str) or not 1 <= len(by.encode(errors="replace")) <= 256:
         raise InvalidJob(f"by is {by!r}: it must be a text of 1 to 256 bytes that says who reserves")
     length = duration("ttl", ttl)
     if not length:
         raise InvalidJob(f"ttl is {ttl!r}: it must be longer than nothing")
-    patience = duration("wait", wait).total_seconds() if wait is not None else 0
-    token, deadline = keys.new_id(), time.monotonic() + patience
-    while isinstance(held := _take(queue, by, token, length), dict):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise ReservationBusy(
-                f"the queue is reserved by {held['by']['S']!r} until {held['until']['S']}: try again later, "
-                "or wait for it"
-            )
-        time.sleep(min(TRY_EVERY, left))
+    held = _take(queue, by, token, length)
+    if isinstance(held, dict):
+        raise ReservationBusy(
+            f"the queue is reserved by {held['by']['S']!r} until {held['until']['S']}: try again later, "
+            "or wait for it"
+        )
     logger.info("reserved", extra={"by": by, "until": keys.timestamp(held.until)})
+    return replace(held, in_flight=_in_flight(queue))
+
+
+def release(queue: JobQueue, token: str | None = None) -> bool:
+    """End the reservation of this token, or whoever's it is; False if there was none to end."""
+    expression = Expression()
+    released: Item = {"status": {"S": "released"}, "released_at": {"S": keys.timestamp(queue.now())}}
+    active: Item = {"status": {"S": "active"}} | ({"token": {"S": token}} if token else {})
+    mine = expression.as_seen(active, *active)
     try:
-        yield replace(held, in_flight=_in_flight(queue))
-    finally:
-        _release(queue, token)
-        logger.info("reservation released", extra={"by": by})
+        queue.store.table.update(RESERVATION, expression.difference({}, released), mine, expression)
+    except Conflict as conflict:
+        if token and (conflict.item or {}).get("token") != {"S": token}:
+            logger.warning("the reservation had expired, and somebody else took it")
+        return False
+    logger.info("reservation released")
+    return True
 
 
 def _take(queue: JobQueue, by: str, token: str, length: timedelta) -> Reservation | Item:
@@ -80,17 +107,6 @@ def _take(queue: JobQueue, by: str, token: str, length: timedelta) -> Reservatio
         if conflict.item is not None and conflict.item.get("token") != {"S": token}:
             return conflict.item
     return Reservation(by=by, status="active", since=now, until=until)
-
-
-def _release(queue: JobQueue, token: str) -> None:
-    expression = Expression()
-    released: Item = {"status": {"S": "released"}, "released_at": {"S": keys.timestamp(queue.now())}}
-    mine = expression.as_seen({"token": {"S": token}, "status": {"S": "active"}}, "token", "status")
-    try:
-        queue.store.table.update(RESERVATION, expression.difference({}, released), mine, expression)
-    except Conflict as conflict:
-        if (conflict.item or {}).get("token") != {"S": token}:
-            logger.warning("the reservation had expired, and somebody else took it")
 
 
 def _in_flight(queue: JobQueue) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from dynajobs.errors import (
 )
 from dynajobs.item import Item, Malformed, key_of
 from dynajobs.job import Job, Page
-from dynajobs.schedule import Schedule
+from dynajobs.schedule import Schedule, ScheduleRun
 from dynajobs.schedule_item import (
     ARGUMENTS,
     NAME,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dynajobs.queue import JobQueue
     from dynajobs.registry import Registry
 
+_FIGURES = ("last_success_at", "success_rate", "average_duration", "max_duration")
 MOST_BACKFILLED = 100
 READERS = 16
 
@@ -155,7 +156,8 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
 
     def get(self, name: str) -> Schedule:
         """The schedule with its recent history in figures, or `ScheduleNotFound`."""
-        return self._with_history(self.entry(name))
+        schedule = self.entry(name).schedule
+        return self._seen(schedule, history.summarize(self._store, name))
 
     def trigger(self, name: str) -> Job:
         """Run it once now, also while it is disabled; its slots stay as they are."""
@@ -322,20 +324,27 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
                 raise
             self._carry_out(actions)
 
-    def _with_history(self, entry: Entry) -> Schedule:
-        return self._seen(entry.schedule, history.summarize(self._store, entry.schedule.name))
-
     def _seen(self, schedule: Schedule, summary: history.Summary) -> Schedule:
         parsed = cron.Cron.parse(schedule.cron, schedule.timezone)
-        return replace(schedule, **asdict(summary), warnings=cron.warnings(parsed, self._queue.now()))
+        figures = {name: getattr(summary, name) for name in _FIGURES}
+        return replace(schedule, **figures, warnings=cron.warnings(parsed, self._queue.now()))
 
     def list(self) -> tuple[Schedule, ...]:
         """All schedules, by name."""
+        return tuple(schedule for schedule, _ in self.overview())
+
+    def overview(self, recent: int = 0) -> tuple[tuple[Schedule, tuple[ScheduleRun, ...]], ...]:
+        """All schedules, by name, each with its latest runs: one reading of its history gives both."""
         found = list(self.entries())
         if not found:
             return ()
+
+        def read(entry: Entry) -> tuple[Schedule, tuple[ScheduleRun, ...]]:
+            summary = history.summarize(self._store, entry.schedule.name, recent)
+            return self._seen(entry.schedule, summary), summary.recent
+
         with ThreadPoolExecutor(min(READERS, len(found)), thread_name_prefix="dynajobs-read") as pool:
-            return tuple(pool.map(self._with_history, found))
+            return tuple(pool.map(read, found))
 
 
 def _named(name: object) -> str:

@@ -33,6 +33,8 @@ class Template:
     priority: int = 0
     max_attempts: int | None = None
     description: str = ""
+    used_by: tuple[str, ...] = ()
+    """The schedules that use it."""
 
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
         """The payload, with these values instead of its own at the top level."""
@@ -78,7 +80,7 @@ class Templates:
 
     def update(self, name: str, **changes: Any) -> Template:
         """Change some of a template; schedules use it as it is when a slot is fired."""
-        known = {each.name for each in fields(Template)} - {"name"}
+        known = {each.name for each in fields(Template)} - {"name", "used_by"}
         for unknown in changes.keys() - known:
             raise InvalidJob(f"{unknown} is no argument of a template: there are {', '.join(sorted(known))}")
         for _ in range(MAX_TRIES):
@@ -91,10 +93,10 @@ class Templates:
             condition = expression.as_seen(old, "version")
             try:
                 self._table.update(template_key(name), change, condition, expression)
-                return template
+                return replace(template, used_by=seen.used_by)
             except Conflict as conflict:
                 if (conflict.item or {}).get("version") == item["version"]:
-                    return template
+                    return replace(template, used_by=seen.used_by)
         raise Unavailable(f"template {name} changed {MAX_TRIES} times while it was being changed")
 
     def get(self, name: str) -> Template:
@@ -198,6 +200,7 @@ def _decode(item: Item) -> Template:
             priority=int(item["priority"]["N"]),
             max_attempts=None if attempts is None else int(attempts),
             description=item["description"]["S"],
+            used_by=tuple(sorted(item.get(USED_BY, {}).get("SS", ()))),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynajobs import keys
 from dynajobs.cron import describe
@@ -14,6 +14,10 @@ from dynajobs.jsons import dump_json
 from dynajobs.redact import mask, mask_json
 from dynajobs.schedule import Schedule, ScheduleRun
 from dynajobs.settings import Settings
+
+if TYPE_CHECKING:
+    from dynajobs.control import Reservation
+    from dynajobs.templates import Template
 
 
 def job_view(job: Job, settings: Settings, *, detail: bool = False) -> dict[str, Any]:
@@ -109,6 +113,48 @@ def runs_view(page: Page, settings: Settings) -> dict[str, Any]:
     return {
         "runs": [_schedule_run_view(run, settings.redact) for run in page.runs],
         "cursor": page.cursor,
+    }
+
+
+def run_strip(runs: Iterable[ScheduleRun]) -> list[dict[str, Any]]:
+    """The latest runs of a schedule in short, newest first."""
+    return [
+        {
+            "scheduled_for": keys.timestamp(run.scheduled_for),
+            "outcome": run.outcome,
+            "triggered_by": run.triggered_by,
+            "count": run.count,
+            "job_id": run.job_id,
+            "duration": _seconds(run.duration),
+        }
+        for run in runs
+    ]
+
+
+def template_view(template: Template, settings: Settings) -> dict[str, Any]:
+    """A template."""
+    return {
+        "name": template.name,
+        "job_type": template.job_type,
+        "payload": _shown(dict(template.payload), settings.redact),
+        "priority": template.priority,
+        "max_attempts": template.max_attempts,
+        "description": template.description,
+        "used_by": list(template.used_by),
+    }
+
+
+def reservation_view(held: Reservation | None) -> dict[str, Any]:
+    """The last reservation; every value is None if there never was one."""
+    if held is None:
+        return dict.fromkeys(("by", "status", "since", "until", "released_at", "in_flight"))
+    return {
+        "by": held.by,
+        "status": held.status,
+        "since": keys.timestamp(held.since),
+        "until": keys.timestamp(held.until),
+        "released_at": _time(held.released_at),
+        "in_flight": held.in_flight,
     }
 
 

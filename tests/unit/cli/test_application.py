@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from dynajobs import JobQueue, cli
-from dynajobs.cli import words
+from dynajobs import words
 from dynajobs.cli.failure import Application
 from tests.support.commands import Run, dead_letter, told
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from dynajobs import keys
-from dynajobs.cli import output, words
+from dynajobs import keys, words
+from dynajobs.cli import output
 from dynajobs.cli.output import View, styled
 from dynajobs.jsons import dump_json
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from dynajobs.cli.words import printable
 from dynajobs.errors import DynajobsError, Unavailable
+from dynajobs.words import printable
 
 REFUSED, USAGE, UNREACHABLE, UNAUTHORISED, BUG, INTERRUPTED = 1, 2, 3, 4, 70, 130
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynajobs import keys
-from dynajobs.cli import output, words
+from dynajobs import keys, words
+from dynajobs.cli import output
 from dynajobs.cli.arguments import (
     ATTEMPTS,
     LIMIT,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynajobs import keys
-from dynajobs.cli import words
-from dynajobs.cli.words import printable
+from dynajobs import keys, words
+from dynajobs.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import click
 
-from dynajobs.cli import output, words
+from dynajobs import words
+from dynajobs.cli import output
 from dynajobs.cli.arguments import shared
 from dynajobs.cli.stack import open_queue
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dynajobs.cli import output, words
+from dynajobs import words
+from dynajobs.cli import output
 from dynajobs.cli.arguments import shared
 from dynajobs.cli.stack import entered
 

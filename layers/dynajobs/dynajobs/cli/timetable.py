@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from dynajobs import keys
-from dynajobs.cli import output, words
+from dynajobs import keys, words
+from dynajobs.cli import output
 from dynajobs.cli.output import View, styled
 from dynajobs.jsons import dump_json
 
