@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random as _random
 import re
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ _REJECTED = frozenset(
         "ValidationException",
     }
 )
+_READS = frozenset({"get_item", "batch_get_item", "query"})
 _FAILED = "ConditionalCheckFailed"
 _UNFIT = re.compile(r"\W", re.ASCII)
 """What a placeholder cannot have in it, and the name of somebody's index or expiry can."""
@@ -136,6 +138,24 @@ def default_client() -> Any:
     )
 
 
+@dataclass
+class Consumed:
+    """Capacity units that requests have used, as DynamoDB says."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, operation: str, answer: Mapping[str, Any]) -> None:
+        told = answer.get("ConsumedCapacity") or ()
+        units = sum(each.get("CapacityUnits", 0) for each in ([told] if isinstance(told, dict) else told))
+        with self._lock:
+            if operation in _READS:
+                self.reads += units
+            else:
+                self.writes += units
+
+
 class Table:
     """One DynamoDB table: a method is a request, its refusal a `Conflict`, its failure `Unavailable`."""
 
@@ -143,6 +163,12 @@ class Table:
         self.name = name
         self._given = client
         self.sleep = sleep
+        self._consumed: Consumed | None = None
+
+    def metered(self) -> Consumed:
+        """Count from now on, and anew, what requests use."""
+        self._consumed = Consumed()
+        return self._consumed
 
     @property
     def client(self) -> Any:
@@ -253,8 +279,14 @@ class Table:
     def _call(self, operation: str, **parameters: Any) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
+        consumed = self._consumed
+        if consumed is not None:
+            parameters["ReturnConsumedCapacity"] = "TOTAL"
         try:
-            return getattr(self.client, operation)(**parameters)
+            answer = getattr(self.client, operation)(**parameters)
+            if consumed is not None:
+                consumed.add(operation, answer)
+            return answer
         except ClientError as error:
             raise self._translated(error, operation) from error
         except ParamValidationError as error:

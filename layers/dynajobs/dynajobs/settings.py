@@ -30,6 +30,11 @@ _RANGES: dict[str, tuple[float, float]] = {
     "shutdown_timeout_seconds": (0, 900),
     "audit_days": (1, 3650),
 }
+_MAPPINGS = {
+    "handlers": "job types to function names or ARNs",
+    "api_secrets": "roles to names or ARNs of secrets",
+}
+API_AUTHS = ("token", "AWS_IAM")
 _WHOLE = frozenset(_RANGES) - {"jitter"}
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
@@ -60,6 +65,10 @@ class Settings:
     worker_concurrency: int = 4
     shutdown_timeout_seconds: int = 30
     audit_days: int = 365
+    environment: str = ""
+    api_auth: str = "token"
+    api_secrets: Mapping[str, str] = field(default_factory=dict)
+    poller: str = ""
     enabled: bool = True
     scheduler_enabled: bool = True
     index: str = "GSI1"
@@ -81,11 +90,14 @@ class Settings:
         for name in ("index", "ttl_attribute"):
             if not getattr(self, name):
                 raise InvalidSettings(f"{_variable(name)} is empty: it must be the name of the table's own")
-        if not all(isinstance(part, str) and part for pair in self.handlers.items() for part in pair):
+        if self.api_auth not in API_AUTHS:
             raise InvalidSettings(
-                f"{_variable('handlers')} is {dict(self.handlers)!r}: "
-                "it must map job types to function names or ARNs"
+                f"{_variable('api_auth')} is {self.api_auth!r}: it must be one of {', '.join(API_AUTHS)}"
             )
+        for name, what in _MAPPINGS.items():
+            value = getattr(self, name)
+            if not all(isinstance(part, str) and part for pair in value.items() for part in pair):
+                raise InvalidSettings(f"{_variable(name)} is {dict(value)!r}: it must map {what}")
 
     @property
     def lease(self) -> timedelta:
@@ -120,15 +132,14 @@ def _parse(name: str, text: str) -> Any:
         return text.lower() in _TRUE
     if name == "redact":
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    if name == "handlers":
+    if name in _MAPPINGS:
         try:
             value = json.loads(text)
         except ValueError:
             value = None
         if not isinstance(value, dict):
             raise InvalidSettings(
-                f"{_variable(name)} is {text!r}: it must be a JSON object such as "
-                '{"daily_summary": "my-function"}'
+                f"{_variable(name)} is {text!r}: it must be a JSON object that maps {_MAPPINGS[name]}"
             )
         return value
     return text

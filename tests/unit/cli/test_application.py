@@ -8,8 +8,7 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 
-from dynajobs import JobQueue, cli
-from dynajobs import words
+from dynajobs import JobQueue, cli, words
 from dynajobs.cli.failure import Application
 from tests.support.commands import Run, dead_letter, told
 

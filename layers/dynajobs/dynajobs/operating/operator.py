@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from dynajobs import keys, reservation
+from dynajobs.operating.about import about
 from dynajobs.operating.audit import Actor, Audit
 from dynajobs.operating.health import health
 from dynajobs.operating.jobs import Jobs
@@ -37,6 +38,10 @@ class Operator:
     def health(self) -> View:
         """Whether the poller ticked lately, and what waits."""
         return health(self._queue)
+
+    def about(self) -> View:
+        """Where this is, and what is set."""
+        return about(self._queue)
 
     def audit(self, limit: int = 50, cursor: str | None = None) -> View:
         """One page of what was changed by whom, newest first."""

@@ -1,0 +1,1 @@
+"""The paths of the API, a module for each noun."""

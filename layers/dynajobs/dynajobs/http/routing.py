@@ -1,0 +1,124 @@
+"""How a path is bound to what an operator does: parameters, answers, who may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+
+from aws_lambda_powertools.event_handler import LambdaFunctionUrlResolver, Response
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from pydantic import BaseModel
+
+from dynajobs.http.models import JobType, Label, Problem, State
+from dynajobs.jsons import dump_json
+
+if TYPE_CHECKING:
+    from dynajobs.http.access import Caller
+    from dynajobs.operating.operator import Operator
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+MEANINGS = {
+    400: "The body is not JSON, or the cursor is not one of ours.",
+    401: "No valid token.",
+    403: "The token may only read.",
+    404: "There is no such thing.",
+    409: "Its state, or another's, forbids it.",
+    413: "The body has more than 256 KB.",
+    422: "Something sent is not what it must be; `details` names it.",
+    429: "Too many requests; `Retry-After` says when to come back.",
+    500: "A fault of ours; the log has it under the request id.",
+    503: "DynamoDB or Lambda did not answer; try again.",
+}
+ALWAYS = (401, 429, 500, 503)
+CHANGES = (400, 403, 413, 422)
+
+StateFilter = Annotated[State | None, Query()]
+TypeFilter = Annotated[JobType | None, Query()]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query()]
+Filter = Annotated[Label | None, Query()]
+Id = Annotated[str, Path(description="A job's id.", json_schema_extra={"format": "uuid"})]
+NamePath = Annotated[str, Path(description="Its name.")]
+
+
+def answer(body: Any, status: int = 200) -> Response[Any]:
+    """An answer whose body its model will check."""
+    empty = status == 204
+    return Response(
+        status_code=status,
+        content_type=None if empty else "application/json",
+        body="" if empty else body,
+    )
+
+
+class App:
+    """The routes, and what a request brings to them."""
+
+    def __init__(self) -> None:
+        self.resolver = LambdaFunctionUrlResolver(enable_validation=True, serializer=dump_json)
+
+    def bind(self, operator: Operator, caller: Caller) -> None:
+        """For the next request."""
+        self.resolver.append_context(operator=operator, caller=caller)  # type: ignore[no-untyped-call]
+
+    @property
+    def operator(self) -> Operator:
+        """Who acts in this request."""
+        return cast("Operator", self.resolver.context["operator"])
+
+    @property
+    def caller(self) -> Caller:
+        """Who sent it."""
+        return cast("Caller", self.resolver.context["caller"])
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        *,
+        answers: dict[int, type[BaseModel] | None],
+        refuses: tuple[int, ...] = (),
+        role: str = "",
+        tag: str,
+    ) -> Callable[[Endpoint], Endpoint]:
+        """Bind a function whose name becomes the operation's, and whose docstring its summary."""
+        role = role or ("read" if method == "GET" else "operate")
+        refused = {*ALWAYS, *refuses, *(CHANGES if method in ("POST", "PUT") else ())}
+        if role == "operate":
+            refused.add(403)
+
+        def bind(endpoint: Endpoint) -> Endpoint:
+            title, _, more = (endpoint.__doc__ or "").partition("\n\n")
+            responses: dict[int, Any] = {
+                status: _documented(model, "Done." if status < 300 else "")
+                for status, model in answers.items()
+            }
+            responses |= {status: _documented(Problem, MEANINGS[status]) for status in sorted(refused)}
+            self.resolver.route(
+                path,
+                method,
+                summary=title.strip().rstrip("."),
+                description=" ".join(more.split()) or None,
+                responses=responses,
+                tags=[tag],
+                operation_id=endpoint.__name__,
+                middlewares=[_requiring(self, role)],
+            )(endpoint)
+            return endpoint
+
+        return bind
+
+
+def _requiring(app: App, role: str) -> Callable[..., Any]:
+    def require(resolver: Any, next_middleware: Any) -> Any:
+        app.caller.require(role)
+        return next_middleware(resolver)
+
+    return require
+
+
+def _documented(model: type[BaseModel] | None, description: str) -> dict[str, Any]:
+    if model is None:
+        return {"description": description}
+    return {"description": description, "content": {"application/json": {"model": model}}}
