@@ -13,8 +13,8 @@ PACKAGE = Path(dynajobs.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"job", "schedule", "keys", "jsons", "units", "redact"},
-    {"settings", "backoff", "cron", "fault"},
+    {"version", "job", "schedule", "keys", "jsons", "units", "redact"},
+    {"settings", "backoff", "cron", "fault", "words"},
     {"lifecycle", "item", "slots", "telemetry", "views"},
     {"dynamo", "claiming"},
     {"dedup"},
@@ -29,14 +29,16 @@ LAYERS = [
     {"vigil"},
     {"wake"},
     {"function", "worker", "poller_function"},
+    {"operating"},
+    {"http"},
     {"testing", "cli"},
 ]
 HOMES = {
-    "boto3": {"dynamo", "invoke"},
-    "botocore": {"dynamo", "invoke"},
+    "boto3": {"dynamo", "invoke", "http"},
+    "botocore": {"dynamo", "invoke", "http"},
     "sentry_sdk": {"telemetry"},
-    "aws_lambda_powertools": {"telemetry"},
-    "pydantic": {"registry", "housekeeping"},
+    "aws_lambda_powertools": {"telemetry", "http"},
+    "pydantic": {"registry", "housekeeping", "http"},
     "pydantic_core": {"redact"},
     "croniter": {"cron"},
     "yaml": {"declared"},

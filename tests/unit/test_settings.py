@@ -33,8 +33,14 @@ SWITCHES = [
     ("SENTRY_PAYLOADS", True),
     ("LOG_PAYLOADS", False),
 ]
-TEXTS = [("TABLE", ""), ("INDEX", "GSI1"), ("TTL_ATTRIBUTE", "expires_at")]
-OTHERS = ["JITTER", "HANDLERS", "REDACT", "SENTRY_DSN"]
+TEXTS = [
+    ("TABLE", ""),
+    ("INDEX", "GSI1"),
+    ("TTL_ATTRIBUTE", "expires_at"),
+    ("ENVIRONMENT", ""),
+    ("POLLER", ""),
+]
+OTHERS = ["JITTER", "HANDLERS", "API_AUTH", "API_SECRETS", "REDACT", "SENTRY_DSN"]
 
 
 def read(variable: str, text: str | None = None, prefix: str = "DYNAJOBS_") -> Any:

@@ -9,6 +9,7 @@ import pytest
 from dynajobs import InvalidSettings, JobQueue, Settings, housekeeping
 from dynajobs.installing import HOUSEKEEPING
 from dynajobs.item import decode
+from dynajobs.settings import API_AUTHS
 from dynajobs.testing import create_table
 from functions.demo import app as demo
 from functions.example import app as example
@@ -21,6 +22,7 @@ VARIABLES = TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]
 
 WRITES = {f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete", "ConditionCheck")}
 JOB_KEYS = {"job", "job#*", "job-id#*", "scheduled-job#*", "control"}
+OURS = JOB_KEYS | {"schedule", "template", "audit#*"}
 GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
     "PollerFunction": [
         ({"dynamodb:Query"}, "table", {"job", "job#*", "job-id#*", "scheduled-job#schedule#*", "control"}),
@@ -46,6 +48,11 @@ GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
         ({"dynamodb:Query"}, "table", JOB_KEYS | {"schedule"}),
         ({"dynamodb:Query"}, "index", {"done#*"}),
         ({"dynamodb:BatchGetItem"}, "table", {"job-id#*"}),
+    ],
+    "ApiFunction": [
+        ({"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}, "table", OURS),
+        ({"dynamodb:Query"}, "index", {"job-id#*", "done#*"}),
+        (WRITES - {"dynamodb:GetItem"}, "table", OURS),
     ],
     "ProducerPolicy": [
         ((WRITES | {"dynamodb:Query"}) - {"dynamodb:DeleteItem"}, "table", JOB_KEYS),
@@ -112,13 +119,35 @@ def test_no_statement_is_wider_than_its_keys(holder: str, statement: dict[str, A
         assert re.fullmatch(r"[a-z-]+(#schedule)?(#\*)?", key), f"{key} would match other people's items"
 
 
-def test_only_the_poller_invokes_functions_and_only_those_it_hands_jobs_to() -> None:
+def test_only_the_poller_hands_jobs_over_and_the_api_invokes_only_the_poller() -> None:
     mapped = set(cloudformation.handler_map(TEMPLATE).values())
 
     assert cloudformation.invocable(TEMPLATE) == mapped
     assert mapped < set(FUNCTIONS)
     invokers = {name for name, each in policies() if each["Action"] == "lambda:InvokeFunction"}
-    assert invokers == {"PollerFunction"}
+    assert invokers == {"PollerFunction", "ApiFunction"}
+    [poll] = [
+        each for each in cloudformation.statements(TEMPLATE, "ApiFunction") if each["Sid"] == "PollWhenAsked"
+    ]
+    assert poll["Resource"] == [{"Fn::GetAtt": ["PollerFunction", "Arn"]}]
+
+
+def test_the_api_reads_its_own_secrets_only_and_only_with_tokens_is_it_public() -> None:
+    resources = TEMPLATE["Resources"]
+    [read] = resources["TokenPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    secrets = [{"Fn::GetAtt": [name, "Id"]} for name in ("OperateToken", "ReadToken")]
+
+    assert (read["Action"], read["Resource"]) == ("secretsmanager:GetSecretValue", secrets)
+    assert resources["TokenPolicy"]["Properties"]["Roles"] == [{"Ref": "ApiFunctionRole"}]
+    assert resources["ApiUrl"]["Properties"]["AuthType"] == {"Fn::If": ["WithTokens", "NONE", "AWS_IAM"]}
+    for name in ("TokenPolicy", "OperateToken", "ReadToken", "ApiUrlIsPublic", "ApiIsInvokedByItsUrl"):
+        assert resources[name]["Condition"] == "WithTokens", name
+    variables = FUNCTIONS["ApiFunction"]["Environment"]["Variables"]
+    assert variables["DYNAJOBS_API_SECRETS"]["Fn::If"][::2] == ["WithTokens", "{}"]
+
+
+def test_the_auths_to_choose_from_are_the_librarys() -> None:
+    assert TEMPLATE["Parameters"]["ApiAuth"]["AllowedValues"] == list(API_AUTHS)
 
 
 def test_the_handler_map_covers_exactly_what_the_functions_handle() -> None:

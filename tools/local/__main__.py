@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from dynajobs import DynajobsError, JobQueue, Settings
 from dynajobs.declared import read_file
 from tools.local import lock, pointer
+from tools.local.api import access
 from tools.local.console import Console
 from tools.local.demo import Demonstration
 from tools.local.emulator import REGION, Emulator
@@ -85,12 +86,12 @@ def serve(options: argparse.Namespace, layout: Layout, console: Console, undo: E
         outputs = stack.deploy(emulator)
     table, poller = outputs["TableName"], outputs["PollerFunctionName"]
     undo.callback(layout.pointer.unlink, missing_ok=True)
-    pointer.write(
-        layout.pointer, {"endpoint": emulator.endpoint, "region": REGION, "table": table, "poller": poller}
-    )
+    where = {"endpoint": emulator.endpoint, "region": REGION, "table": table, "poller": poller}
+    entrance = access(emulator, outputs)
+    pointer.write(layout.pointer, where | entrance)
     declare(emulator, table)
     demonstrate(console, emulator, table, poller)
-    summarise(console, emulator, table, keep=options.keep)
+    summarise(console, emulator, table, entrance, keep=options.keep)
     wait(emulator)
 
 
@@ -127,7 +128,9 @@ def demonstrate(console: Console, emulator: Emulator, table: str, poller: str) -
         console.say("Not all of them have ended yet; `make logs` shows why.")
 
 
-def summarise(console: Console, emulator: Emulator, table: str, *, keep: bool) -> None:
+def summarise(
+    console: Console, emulator: Emulator, table: str, entrance: dict[str, str], *, keep: bool
+) -> None:
     command = _shown(Path(sys.executable).with_name("dynajobs"))
     after = "its jobs are there again after the next `make run KEEP=1`" if keep else "its jobs are gone then"
     console.plain(
@@ -135,6 +138,9 @@ def summarise(console: Console, emulator: Emulator, table: str, *, keep: bool) -
 The stack is running.
   table      {table}
   endpoint   {emulator.endpoint}, region {REGION}
+  page       {entrance["url"]}
+  token      {entrance["token"]}
+  to read    {entrance["read_token"]}
 In another shell, in this folder:
   {command} jobs enqueue daily_summary --payload '{{"user_id": "u1"}}'
   {command} jobs enqueue demo.slow --payload '{{"seconds": 10}}' --delay 5
