@@ -8,9 +8,12 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from tests.support import engines, node
+from tests.support import deployment, engines, node
+from tests.support.deployment import Deployment
 from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
 from tools.local import toolbox
+from tools.local.toolbox import MINISTACK, SAM
+from tools.local.trouble import Trouble
 
 # One worker has all tests of an engine, so that each engine starts once.
 CONCURRENT = [
@@ -92,6 +95,29 @@ def engine_client(request: pytest.FixtureRequest) -> Any:
     if request.param == "moto":
         return request.getfixturevalue("moto_client")
     return engines.client(request.getfixturevalue(request.param.replace("-", "_")))
+
+
+@pytest.fixture(scope="session")
+def tools() -> None:
+    """SAM and the emulator, in their own environments."""
+    try:
+        for each in (SAM, MINISTACK):
+            each.prepare()
+    except Trouble as trouble:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(trouble), pytrace=False)
+        pytest.skip(str(trouble))
+
+
+@pytest.fixture(scope="session")
+def stack(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:  # noqa: ARG001
+    deployed = deployment.deploy(tmp_path_factory.mktemp("e2e"))
+    try:
+        deployed.ticking(False)
+        deployed.waking(False)
+        yield deployed
+    finally:
+        deployed.emulator.stop()
 
 
 def running(engine: Engine) -> Iterator[RunningEngine]:

@@ -14,6 +14,7 @@ from typing import Any
 from dynajobs import Job, JobQueue, Settings
 from dynajobs.poller_function import TICK
 from tests.support.recipe import add_functions
+from tools.local.api import access
 from tools.local.emulator import Emulator, free_port
 from tools.local.layout import ROOT, Layout
 from tools.local.poller import poll
@@ -50,6 +51,11 @@ class Deployment:
     @cached_property
     def queue(self) -> JobQueue:
         return JobQueue(self.table, client=self.dynamodb, settings=Settings())
+
+    @cached_property
+    def entrance(self) -> dict[str, str]:
+        """The API's `url`, `token` and `read_token`."""
+        return access(self.emulator, self.outputs)
 
     @property
     def table(self) -> str:

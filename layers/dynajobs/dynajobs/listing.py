@@ -33,9 +33,11 @@ class Filters:
     org_id: str | None = None
     schedule_name: str | None = None
     fingerprint: str | None = None
+    live: bool = False
+    """Only what has not finished."""
 
     @classmethod
-    def checked(cls, status: object, **texts: object) -> Filters:
+    def checked(cls, status: object, *, live: bool = False, **texts: object) -> Filters:
         for name, value in texts.items():
             if value is not None and (not isinstance(value, str) or not value):
                 raise InvalidJob(f"{name} is {value!r}: it must be a string that is not empty, or None")
@@ -43,7 +45,7 @@ class Filters:
             found = None if status is None else Status(str(status))
         except ValueError:
             raise InvalidJob(f"status is {status!r}: it must be one of {', '.join(Status)}") from None
-        return cls(found, **texts)  # type: ignore[arg-type]
+        return cls(found, live=live, **texts)  # type: ignore[arg-type]
 
     def match(self, job: Job) -> bool:
         return (
@@ -56,7 +58,8 @@ class Filters:
 
     @property
     def digest(self) -> str:
-        text = json.dumps([self.status, self.job_type, self.org_id, self.schedule_name, self.fingerprint])
+        texts = [self.status, self.job_type, self.org_id, self.schedule_name, self.fingerprint]
+        text = json.dumps([*texts, self.live])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -113,7 +116,7 @@ def _walk(
             if start is None or priority <= start.priority:
                 after = start.at if start and priority == start.priority else ""
                 yield from _live(store, priority, agreed.shards, after, limit)
-    if filters.status is None or filters.status.finished:
+    if not filters.live and (filters.status is None or filters.status.finished):
         before = start.at if start and start.phase == "done" else ""
         yield from _finished(store, filters, agreed, before, limit)
 

@@ -11,7 +11,7 @@ from dynajobs.errors import DynajobsError, Unavailable
 from dynajobs.http.access import Gate, Tokens, from_secrets
 from dynajobs.http.openapi import document
 from dynajobs.http.page import Page
-from dynajobs.http.problems import Refusal, refusal
+from dynajobs.http.problems import Refusal, not_allowed, refusal
 from dynajobs.http.rate import Rate
 from dynajobs.http.request import Reply, Request
 from dynajobs.http.router import Router
@@ -117,6 +117,8 @@ class Api:
     def _closed(self, request: Request, caller: Caller) -> Reply:
         if request.path == "/openapi.json" and request.method == "GET":
             return Reply(200, document(self.router.app))
+        if request.path in ("/", "/health", "/openapi.json"):
+            raise not_allowed(request.method, ["GET"])
         operator = Operator(self.queue, Actor(caller.name, "api"))
         return self.router.answer(request, operator, caller)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -59,6 +59,12 @@ class Refusal(Exception):
         """As JSON."""
         told = {"error": self.error, "message": self.message}
         return told if self.details is None else told | {"details": self.details}
+
+
+def not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
+    """The path is known, but not for this."""
+    those = ", ".join(sorted(allowed))
+    return Refusal(405, "MethodNotAllowed", f"{method} is not done here: {those}", headers={"Allow": those})
 
 
 def refusal(error: DynajobsError) -> Refusal:

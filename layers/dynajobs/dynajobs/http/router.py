@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 )
 
 from dynajobs.errors import DynajobsError
-from dynajobs.http.problems import Refusal, invalid, refusal
+from dynajobs.http.problems import Refusal, invalid, not_allowed, refusal
 from dynajobs.http.request import Reply, Request
 from dynajobs.http.routes import jobs, queue, schedules, templates
 from dynajobs.http.routing import App
@@ -38,29 +38,18 @@ class Router:
         resolver.exception_handler(ResponseValidationError)(_refuse_answer)
         resolver.exception_handler(DynajobsError)(_refuse_error)
         resolver.exception_handler(Refusal)(_refuse)
-        resolver.not_found(self._nowhere)
 
     def answer(self, request: Request, operator: Operator, caller: Caller) -> Reply:
         """What the route says, as text; a `Refusal` if it does not do it."""
+        roles = self.app.roles(request.path)
+        if not roles:
+            raise Refusal(404, "NotFound", "there is no such path; GET /openapi.json lists them")
+        if request.method not in roles:
+            raise not_allowed(request.method, roles)
+        caller.require(roles[request.method])
         self.app.bind(operator, caller)
         found = self.app.resolver.resolve(_plain_event(request), cast(Any, None))
         return Reply(found["statusCode"], found["body"] or "")
-
-    def _nowhere(self, _: Exception) -> NoReturn:
-        """No route has this method and path."""
-        resolver = self.app.resolver
-        method, path = resolver.current_event.http_method, resolver.current_event.path
-        known = {
-            route.method
-            for route in (*resolver._static_routes, *resolver._dynamic_routes)
-            if route.rule.match(path)
-        }
-        if known:
-            allowed = ", ".join(sorted(known))
-            raise Refusal(
-                405, "MethodNotAllowed", f"{method} is not done here: {allowed}", headers={"Allow": allowed}
-            )
-        raise Refusal(404, "NotFound", "there is no such path; GET /openapi.json lists them")
 
 
 def _plain_event(request: Request) -> dict[str, Any]:
@@ -86,7 +75,7 @@ def _only_known_parameters(resolver: Any, next_middleware: Any) -> Any:
     route = resolver.context["_route"]
     known = {each.alias for each in route.dependant.query_params}
     for name in resolver.current_event.query_string_parameters or {}:
-        if name not in known and route.func.__name__ != "not_found_handler":
+        if name not in known:
             what = f"there are {', '.join(sorted(known))}" if known else "there are none"
             raise Refusal(
                 422, "Invalid", f"{name[:80]!r} is no parameter here: {what}", [{"field": name[:80]}]

@@ -57,10 +57,20 @@ class App:
 
     def __init__(self) -> None:
         self.resolver = LambdaFunctionUrlResolver(enable_validation=True, serializer=dump_json)
+        self._roles: dict[str, str] = {}
 
     def bind(self, operator: Operator, caller: Caller) -> None:
         """For the next request."""
         self.resolver.append_context(operator=operator, caller=caller)  # type: ignore[no-untyped-call]
+
+    def roles(self, path: str) -> dict[str, str]:
+        """By method, what it takes to use a path."""
+        resolver = self.resolver
+        return {
+            route.method: self._roles[route.operation_id]
+            for route in (*resolver._dynamic_routes, *resolver._static_routes)
+            if route.rule.match(path)
+        }
 
     @property
     def operator(self) -> Operator:
@@ -103,19 +113,11 @@ class App:
                 responses=responses,
                 tags=[tag],
                 operation_id=endpoint.__name__,
-                middlewares=[_requiring(self, role)],
             )(endpoint)
+            self._roles[endpoint.__name__] = role
             return endpoint
 
         return bind
-
-
-def _requiring(app: App, role: str) -> Callable[..., Any]:
-    def require(resolver: Any, next_middleware: Any) -> Any:
-        app.caller.require(role)
-        return next_middleware(resolver)
-
-    return require
 
 
 def _documented(model: type[BaseModel] | None, description: str) -> dict[str, Any]:

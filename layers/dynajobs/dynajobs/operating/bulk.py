@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dynajobs import keys
 from dynajobs.errors import InvalidCursor, InvalidJob, InvalidTransition, JobNotFound
 from dynajobs.job import FINISHED, Job, Status
+from dynajobs.listing import Filters, list_jobs
 from dynajobs.views import job_view
 
 if TYPE_CHECKING:
@@ -179,7 +180,9 @@ def _page(
 ) -> tuple[list[Job], int, str | None]:
     """Some of the jobs, how many of those named are gone, and where to go on."""
     if request.ids is None:
-        page = queue.list(limit=limit, cursor=cursor, **(request.filter or {}))
+        chosen = {"status": None, **(request.filter or {})}
+        filters = Filters.checked(chosen.pop("status"), live=request.action == "cancel", **chosen)
+        page = list_jobs(queue.store, filters, limit, cursor)
         return list(page.jobs), 0, page.cursor
     start = _position(cursor, len(request.ids))
     named = request.ids[start : start + limit]
