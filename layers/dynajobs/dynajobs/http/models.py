@@ -30,6 +30,20 @@ def _length(value: object) -> timedelta:
     return timedelta(seconds=value)
 
 
+def _whole(value: object) -> int:
+    # To JSON 2.0 is a whole number; to Python a bool is one, but not to people.
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+def _id(value: object) -> str:
+    found = keys.canonical_id(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("must be a UUID")
+    return found
+
+
 def _text(value: object) -> object:
     if isinstance(value, str):
         try:
@@ -47,23 +61,62 @@ Seconds = Annotated[
     BeforeValidator(_length),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_SECONDS}),
 ]
-Text = Annotated[str, BeforeValidator(_text), Field(strict=True)]
-Whole = Annotated[int, Field(strict=True)]
+# What checks a text comes last: constraints that follow a validator are not in the document.
+_Whole = BeforeValidator(_text)
+Text = Annotated[str, Field(strict=True), _Whole]
+Whole = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
 Flag = Annotated[bool, Field(strict=True)]
-JobType = Annotated[Text, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
-Name = Annotated[Text, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-JobId = Annotated[Text, Field(json_schema_extra={"format": "uuid"})]
-Priority = Annotated[Whole, Field(ge=0, le=3)]
-Attempts = Annotated[Whole, Field(ge=1, le=100)]
+JobType = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9_.:-]{1,128}$"), _Whole]
+Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9_.-]{1,64}$"), _Whole]
+JobId = Annotated[str, BeforeValidator(_id), WithJsonSchema({"type": "string", "format": "uuid"})]
+Priority = Annotated[
+    Whole, Field(ge=0, le=3), WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 3})
+]
+Attempts = Annotated[
+    Whole, Field(ge=1, le=100), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 100})
+]
 Object = dict[str, Any]
-Label = Annotated[Text, Field(min_length=1, max_length=256)]
+Label = Annotated[str, Field(strict=True, min_length=1, max_length=256), _Whole]
+Description = Annotated[str, Field(strict=True, max_length=1000), _Whole]
+DedupKey = Annotated[
+    str,
+    Field(
+        strict=True,
+        min_length=1,
+        max_length=1024,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        json_schema_extra={"not": {"type": "string", "pattern": "^schedule#"}},
+    ),
+    _Whole,
+]
+Window = Annotated[
+    str, Field(strict=True, min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$"), _Whole
+]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def _given(name: str) -> Any:
+    """A schema for bodies in which a field is there and not null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+
+
+def _not_both(one: str, other: str) -> Any:
+    return {"not": {"allOf": [_given(one), _given(other)]}}
+
+
+_WINDOW_NEEDS_KEY: Any = {
+    "anyOf": [
+        _given("dedup_key"),
+        {"not": {"required": ["dedup_window"]}},
+        {"properties": {"dedup_window": {"const": "active"}}},
+    ]
+}
 
 
 class Body(BaseModel):
     """A request's body: what it does not know it refuses."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", ser_json_timedelta="float")
 
     def given(self) -> dict[str, Any]:
         """The arguments that were sent."""
@@ -87,14 +140,16 @@ class Problem(BaseModel):
 class EnqueueOptions(Body):
     """What may be said of a job besides what it does."""
 
+    model_config = ConfigDict(json_schema_extra={"allOf": [_not_both("run_at", "delay"), _WINDOW_NEEDS_KEY]})
+
     run_at: Instant | None = None
     delay: Seconds | None = Field(None, description="Seconds from now, instead of run_at.")
     priority: Priority = 0
     max_attempts: Attempts | None = None
     org_id: Label | None = None
     group_id: Label | None = None
-    dedup_key: Text | None = Field(None, description="One job per key and window.")
-    dedup_window: Text = Field("active", description="`active`, or any label; only with a dedup_key.")
+    dedup_key: DedupKey | None = Field(None, description="One job per key and window.")
+    dedup_window: Window = Field("active", description="`active`, or any label; only with a dedup_key.")
     job_id: JobId | None = Field(None, description="Its id, a UUID; a new one if left out.")
 
 
@@ -113,6 +168,16 @@ class EnqueueFromTemplate(EnqueueOptions):
 
 class Reschedule(Body):
     """Where a waiting job is to go."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                _not_both("run_at", "delay"),
+                *(_not_both("before", name) for name in ("run_at", "delay", "priority")),
+                {"anyOf": [_given(name) for name in ("run_at", "delay", "priority", "before")]},
+            ]
+        },
+    )
 
     run_at: Instant | None = None
     delay: Seconds | None = None
@@ -133,6 +198,8 @@ class BulkFilter(Body):
 class Bulk(Body):
     """One action on many jobs."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_given("ids"), _given("filter")]})
+
     action: Literal["retry", "cancel"]
     ids: Annotated[list[JobId], Field(min_length=1, max_length=1000)] | None = None
     filter: BulkFilter | None = Field(None, description="Instead of ids.")
@@ -150,7 +217,7 @@ class ScheduleFields(Body):
     param_overrides: Object | None = None
     payload: Object | None = None
     timezone: Text = "UTC"
-    description: Annotated[Text, Field(max_length=1000)] = ""
+    description: Description = ""
     enabled: Flag = True
     priority: Priority = 0
     max_attempts: Attempts | None = None
@@ -180,7 +247,7 @@ class Preview(Body):
 
     cron: Text
     timezone: Text = "UTC"
-    n: Annotated[Whole, Field(ge=1, le=100)] = 10
+    n: Attempts = 10
 
 
 class Backfill(Body):
@@ -196,7 +263,7 @@ class TemplateFields(Body):
     payload: Object | None = None
     priority: Priority = 0
     max_attempts: Attempts | None = None
-    description: Annotated[Text, Field(max_length=1000)] = ""
+    description: Description = ""
 
 
 class CreateTemplate(TemplateFields):

@@ -27,6 +27,9 @@ def document(app: App) -> str:
     )
     for name in ("HTTPValidationError", "ValidationError", "ResponseValidationError"):
         schema["components"]["schemas"].pop(name, None)
+    for path in schema["paths"].values():
+        for operation in path.values():
+            operation["responses"].get("204", {}).pop("content", None)
     schema["paths"]["/health"] = {"get": _health(schema)}
     return dump_json(schema)
 

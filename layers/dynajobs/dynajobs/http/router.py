@@ -45,7 +45,7 @@ class Router:
         if not roles:
             raise Refusal(404, "NotFound", "there is no such path; GET /openapi.json lists them")
         if request.method not in roles:
-            raise not_allowed(request.method, roles)
+            raise not_allowed(request.method, self.app.own_roles(request.path) or roles)
         caller.require(roles[request.method])
         self.app.bind(operator, caller)
         found = self.app.resolver.resolve(_plain_event(request), cast(Any, None))
@@ -63,7 +63,7 @@ def _plain_event(request: Request) -> dict[str, Any]:
     event["queryStringParameters"] = event.get("queryStringParameters") or {}
     event.pop("cookies", None)
     if request.method in _WITH_BODY:
-        event["body"] = request.body or "{}"
+        event["body"] = request.body or None
         _ = request.json if request.body else None
     else:
         event.pop("body", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from aws_lambda_powertools.event_handler import LambdaFunctionUrlResolver, Response
@@ -30,8 +30,8 @@ MEANINGS = {
     500: "A fault of ours; the log has it under the request id.",
     503: "DynamoDB or Lambda did not answer; try again.",
 }
-ALWAYS = (401, 429, 500, 503)
-CHANGES = (400, 403, 413, 422)
+ALWAYS = (401, 422, 429, 500, 503)
+CHANGES = (400, 403, 413)
 
 StateFilter = Annotated[State | None, Query()]
 TypeFilter = Annotated[JobType | None, Query()]
@@ -65,12 +65,17 @@ class App:
 
     def roles(self, path: str) -> dict[str, str]:
         """By method, what it takes to use a path."""
-        resolver = self.resolver
-        return {
-            route.method: self._roles[route.operation_id]
-            for route in (*resolver._dynamic_routes, *resolver._static_routes)
-            if route.rule.match(path)
-        }
+        own = self.own_roles(path)
+        # A schedule may be called like a path that is written out; no job's id is a word.
+        named = [each for each in self.resolver._dynamic_routes if not own or "<job_id>" not in each.path]
+        return self._of(named, path) | own
+
+    def own_roles(self, path: str) -> dict[str, str]:
+        """The same for a path that is written out; a name could stand there, too."""
+        return self._of(self.resolver._static_routes, path)
+
+    def _of(self, routes: Iterable[Any], path: str) -> dict[str, str]:
+        return {each.method: self._roles[each.operation_id] for each in routes if each.rule.match(path)}
 
     @property
     def operator(self) -> Operator:

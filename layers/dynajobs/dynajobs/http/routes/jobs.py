@@ -27,7 +27,7 @@ JOBS = "/api/admin/jobs"
 def add(app: App) -> None:
     """Bind them."""
 
-    @app.route("GET", JOBS, answers={200: JobPage}, refuses=(400, 422), tag="jobs")
+    @app.route("GET", JOBS, answers={200: JobPage}, refuses=(400,), tag="jobs")
     def list_jobs(
         state: StateFilter = None,
         type: TypeFilter = None,  # noqa: A002 - the parameter's name in the URL

@@ -23,7 +23,7 @@ def add(app: App, tick: Callable[[], dict[str, Any]]) -> None:
         caller = app.caller
         return answer(app.operator.about() | {"role": caller.role, "actor": caller.name})
 
-    @app.route("GET", "/api/admin/audit", answers={200: AuditPage}, refuses=(400, 422), tag="queue")
+    @app.route("GET", "/api/admin/audit", answers={200: AuditPage}, refuses=(400,), tag="queue")
     def list_audit(limit: Limit = 50, cursor: Cursor = None) -> Response[AuditPage]:
         """List who changed what, newest first."""
         return answer(app.operator.audit(limit, cursor))
@@ -38,7 +38,7 @@ def add(app: App, tick: Callable[[], dict[str, Any]]) -> None:
         """Let nothing new start until the reservation is released or its time is over."""
         return answer(app.operator.reserve(reserve.by, reserve.ttl), 201)
 
-    @app.route("DELETE", RESERVATION, answers={200: ReservationOut}, refuses=(422,), tag="queue")
+    @app.route("DELETE", RESERVATION, answers={200: ReservationOut}, tag="queue")
     def release_queue(token: Annotated[Label | None, Query()] = None) -> Response[ReservationOut]:
         """Release the reservation of this token, or whoever's it is."""
         return answer(app.operator.release(token))

@@ -29,7 +29,7 @@ ONE = f"{SCHEDULES}/<name>"
 def add(app: App) -> None:
     """Bind them."""
 
-    @app.route("GET", SCHEDULES, answers={200: SchedulesOut}, refuses=(422,), tag="schedules")
+    @app.route("GET", SCHEDULES, answers={200: SchedulesOut}, tag="schedules")
     def list_schedules(recent: Annotated[int, Query(ge=0, le=50)] = 0) -> Response[SchedulesOut]:
         """List all schedules, by name, each with its latest runs if `recent` asks for some."""
         return answer(app.operator.schedules.list(recent))
@@ -81,12 +81,12 @@ def add(app: App) -> None:
         """Run slots of the past that had no job, at most 100."""
         return answer(app.operator.schedules.backfill(name, slots.start, slots.end))
 
-    @app.route("GET", f"{ONE}/runs", answers={200: RunPage}, refuses=(400, 404, 422), tag="schedules")
+    @app.route("GET", f"{ONE}/runs", answers={200: RunPage}, refuses=(400, 404), tag="schedules")
     def list_runs(name: NamePath, limit: Limit = 50, cursor: Cursor = None) -> Response[RunPage]:
         """List its runs, newest first, missed and skipped slots included."""
         return answer(app.operator.schedules.runs(name, limit=limit, cursor=cursor))
 
-    @app.route("GET", f"{ONE}/next", answers={200: NextOut}, refuses=(404, 422), tag="schedules")
+    @app.route("GET", f"{ONE}/next", answers={200: NextOut}, refuses=(404,), tag="schedules")
     def list_next(name: NamePath, n: Annotated[int, Query(ge=1, le=1000)] = 5) -> Response[NextOut]:
         """List its coming slots."""
         return answer(app.operator.schedules.next(name, n))
