@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, WithJsonSchema
@@ -23,11 +23,11 @@ def _instant(value: object) -> datetime:
         raise ValueError("must be a time with its offset from UTC, such as 2026-11-18T07:00:00Z") from None
 
 
-def _length(value: object) -> timedelta:
+def _length(value: object) -> float:
     # A bool is an int to Python, not to people.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
         raise ValueError(f"must be a number of seconds from 0 to {MAX_SECONDS}")
-    return timedelta(seconds=value)
+    return value
 
 
 def _whole(value: object) -> int:
@@ -57,7 +57,7 @@ Instant = Annotated[
     datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 Seconds = Annotated[
-    timedelta,
+    float,
     BeforeValidator(_length),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_SECONDS}),
 ]
@@ -116,7 +116,7 @@ _WINDOW_NEEDS_KEY: Any = {
 class Body(BaseModel):
     """A request's body: what it does not know it refuses."""
 
-    model_config = ConfigDict(extra="forbid", ser_json_timedelta="float")
+    model_config = ConfigDict(extra="forbid")
 
     def given(self) -> dict[str, Any]:
         """The arguments that were sent."""
@@ -222,7 +222,7 @@ class ScheduleFields(Body):
     priority: Priority = 0
     max_attempts: Attempts | None = None
     catchup: Literal["latest", "all", "none"] = "latest"
-    catchup_window: Seconds = timedelta(days=1)
+    catchup_window: Seconds = 86400
     overlap: Literal["allow", "skip", "queue_one"] = "allow"
 
 
@@ -288,9 +288,7 @@ class Reserve(Body):
     """Have the queue to yourself."""
 
     by: Label
-    ttl: Annotated[Seconds, WithJsonSchema({"type": "number", "minimum": 1, "maximum": MAX_SECONDS})] = (
-        timedelta(minutes=5)
-    )
+    ttl: Annotated[Seconds, WithJsonSchema({"type": "number", "minimum": 1, "maximum": MAX_SECONDS})] = 300
 
 
 class RunOut(Answer):
