@@ -8,7 +8,7 @@ from dynajobs import Status
 from tests.support.deployment import Deployment
 
 DENIED = {"AccessDenied", "AccessDeniedException"}
-HOLDERS = ["Poller", "Example", "Demo", "Producer"]
+HOLDERS = ["Poller", "Example", "Demo", "Producer", "Api"]
 KEY = {"PK": {"S": "job"}, "SK": {"S": "nothing"}}
 BY_PK: dict[str, Any] = {
     "KeyConditionExpression": "PK = :pk",
@@ -43,6 +43,7 @@ FORBIDDEN_TO_ALL: list[tuple[str, str, dict[str, Any]]] = [
     ("dynamodb", "put_item", {"TableName": "@OtherTable", "Item": KEY}),
     ("dynamodb", "query", {"TableName": "@OtherTable", **BY_PK}),
     ("lambda", "invoke", {"FunctionName": "@PollerProbe"}),
+    ("secretsmanager", "get_secret_value", {"SecretId": "@OtherSecret"}),
     ("lambda", "update_function_configuration", {"FunctionName": "@PollerFunction", "Timeout": 900}),
     ("lambda", "list_functions", {}),
     ("iam", "list_roles", {}),
@@ -81,6 +82,16 @@ def test_what_each_may_do_to_the_table(
     answer = probe(stack, holder, "dynamodb", call, TableName="@JobTable", **arguments)
 
     assert answer == "allowed" if allowed else answer in DENIED
+
+
+def test_the_api_polls_and_reads_its_tokens_and_nobody_else_does(stack: Deployment) -> None:
+    read = {"SecretId": "@OperateToken"}
+    hand_over = {"FunctionName": "@ExampleFunction", "InvocationType": "Event"}
+
+    assert probe(stack, "Api", "secretsmanager", "get_secret_value", **read) == "allowed"
+    assert probe(stack, "Api", "lambda", "invoke", **hand_over) in DENIED
+    for holder in sorted(set(HOLDERS) - {"Api"}):
+        assert probe(stack, holder, "secretsmanager", "get_secret_value", **read) in DENIED
 
 
 @pytest.mark.parametrize("holder", ["Example", "Demo", "Producer"])
