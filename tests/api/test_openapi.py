@@ -1,13 +1,10 @@
 """The OpenAPI document is right: made-up requests are answered as it says, clients made from it work."""
 
-import importlib
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +16,7 @@ from tests.api.conftest import OPERATE
 from tests.support import engines
 from tests.support.calling import Caller
 from tests.support.engines import RunningEngine
+from tests.support.generated import use_generated_client
 from tests.support.serving import serving
 
 HERE = Path(__file__).parent
@@ -79,49 +77,8 @@ def test_a_client_made_from_the_document_works(
     served: tuple[str, JobQueue], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, queue = served
-    document = document_of(url)
-    (tmp_path / "openapi.json").write_text(json.dumps(document))
-    made = subprocess.run(
-        [
-            *(BIN / "openapi-python-client", "generate", "--path", "openapi.json"),
-            *("--meta", "none", "--output-path", "made_client", "--fail-on-warning"),
-        ],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.invalidate_caches()
 
-    def module(name: str) -> Any:
-        return importlib.import_module(f"made_client.{name}")
-
-    models = module("models")
-    with module("client").AuthenticatedClient(base_url=url, token=OPERATE) as client:
-        body = models.Enqueue.from_dict({"job_type": "work", "payload": {"n": 1}, "delay": 60})
-        job = module("api.jobs.enqueue_job").sync(client=client, body=body)
-        page = module("api.jobs.list_jobs").sync(client=client, state="pending", limit=5)
-        stats = module("api.jobs.get_stats").sync(client=client)
-        refused = module("api.jobs.get_job").sync_detailed("7", client=client)
-        schedule = models.CreateSchedule.from_dict({"name": "s", "job_type": "work", "cron": "@daily"})
-        created = module("api.schedules.create_schedule").sync(client=client, body=schedule)
-        gone = module("api.schedules.delete_schedule").sync_detailed("s", client=client)
-
-    assert (job.job_type, job.payload.to_dict()) == ("work", {"n": 1})
-    assert [each.id for each in page.jobs] == [job.id] == [each.id for each in queue.list()]
-    assert stats.by_status["pending"] == 1
-    assert (refused.status_code, refused.parsed.error) == (404, "JobNotFound")
-    assert created.cron_words == "every day at 00:00"
-    assert gone.status_code == 204
-
-
-def document_of(url: str) -> Any:
-    from tests.support.calling import over_http
-
-    return Caller(over_http(url), OPERATE, "").ok("GET", "/openapi.json")
+    use_generated_client(url, OPERATE, queue, tmp_path, monkeypatch)
 
 
 def test_the_document_lists_every_path_and_what_it_refuses(local: Caller) -> None:
