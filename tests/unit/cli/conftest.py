@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 from dynajobs import JobQueue, cli
 from dynajobs.testing import create_table
 from tests.support import engines
-from tests.support.commands import NOW, Run
+from tests.support.commands import NOW, TOKEN, Run, api
+from tests.support.serving import serving
 
 
 @pytest.fixture
@@ -35,14 +36,26 @@ def new_session(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:  # 
 
 
 @pytest.fixture
-def run(moto_client: Any, environment: None, table_name: str) -> Run:  # noqa: ARG001
+def run(
+    request: pytest.FixtureRequest,
+    moto_client: Any,
+    environment: None,  # noqa: ARG001
+    table_name: str,
+) -> Iterator[Run]:
+    """Runs a command; at the table, or through the API if the test asks for it by `BOTH_WAYS`."""
     create_table(moto_client, table_name)
-    os.environ["DYNAJOBS_TABLE"] = table_name
 
     def run(*arguments: str, **options: Any) -> Result:
         return CliRunner().invoke(cli.main, arguments, **options)
 
-    return run
+    if getattr(request, "param", "direct") == "direct":
+        os.environ["DYNAJOBS_TABLE"] = table_name
+        yield run
+        return
+    queue = JobQueue(table_name, client=moto_client)
+    with serving(api(queue)) as url:
+        os.environ |= {"DYNAJOBS_URL": url, "DYNAJOBS_TOKEN": TOKEN}
+        yield run
 
 
 @pytest.fixture

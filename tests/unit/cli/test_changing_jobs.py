@@ -8,8 +8,10 @@ import pytest
 
 from dynajobs import JobQueue
 from dynajobs.testing import drain
-from tests.support.commands import UNKNOWN, Run, answer, dead_letter, running, told
+from tests.support.commands import BOTH_WAYS, UNKNOWN, Run, answer, dead_letter, running, told
 from tests.support.work import working
+
+pytestmark = BOTH_WAYS
 
 
 class TestEnqueue:

@@ -7,8 +7,10 @@ import pytest
 
 from dynajobs import JobQueue
 from dynajobs.testing import Clock, drain
-from tests.support.commands import NOW, UNKNOWN, Run, answer, dead_letter, running, told
+from tests.support.commands import BOTH_WAYS, NOW, UNKNOWN, Run, answer, dead_letter, running, told
 from tests.support.work import working
+
+pytestmark = BOTH_WAYS
 
 
 class TestList:

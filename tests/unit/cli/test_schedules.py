@@ -1,15 +1,15 @@
 """Schedules on the command line."""
 
-import json
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from dynajobs import JobQueue, keys
 from dynajobs.testing import Clock, drain
-from tests.support.commands import NOW, Run, answer, told
+from tests.support.commands import BOTH_WAYS, NOW, Run, answer, told
 from tests.support.work import working
+
+pytestmark = BOTH_WAYS
 
 NIGHTLY = ("--job-type", "work", "--cron", "30 2 * * *", "--timezone", "America/New_York")
 
@@ -50,7 +50,7 @@ def test_the_document_of_a_schedule(run: Run) -> None:
 
     view = answer(run("schedules", "show", "nightly", "--json"))
 
-    assert view == answer(run("schedules", "list", "--json"))["schedules"][0]
+    assert view | {"recent": []} == answer(run("schedules", "list", "--json"))["schedules"][0]
     assert view["payload"] == {"password": "•••"}
     assert (view["cron_words"], view["catchup_window"]) == ("every day at 02:30", 86400)
     assert (view["success_rate"], view["total_runs"], view["last_run_at"]) == (None, 0, None)
@@ -164,36 +164,3 @@ def test_backfill(run: Run) -> None:
 
     assert len(answer(run("schedules", "backfill", "nightly", *span, "--json"))["job_ids"]) == 2
     assert run("schedules", "backfill", "nightly", *span).stdout == "Every slot there has its job.\n"
-
-
-def test_sync_of_a_file(run: Run, queue: JobQueue) -> None:
-    declared = {"nightly": {"job_type": "work", "cron": "0 2 * * *"}}
-    Path("schedules.yaml").write_text(json.dumps(declared))
-
-    assert run("schedules", "sync", "schedules.yaml", "--dry-run").stdout == "nightly would be created.\n"
-    assert queue.schedules.list() == ()
-    assert run("schedules", "sync", "schedules.yaml").stdout == "nightly is created.\n"
-    assert run("schedules", "sync", "schedules.yaml").stdout == "nightly is as declared.\n"
-    run("schedules", "disable", "nightly")
-    declared["nightly"]["cron"] = "0 3 * * *"
-    Path("schedules.yaml").write_text(json.dumps(declared))
-    assert answer(run("schedules", "sync", "schedules.yaml", "--json"))["schedules"] == [
-        {
-            "name": "nightly",
-            "action": "updated",
-            "changed": ["cron"],
-            "drift": {"enabled": {"declared": True, "stored": False}},
-        }
-    ]
-
-
-def test_sync_of_a_registry(run: Run, queue: JobQueue) -> None:
-    Path("declaring.py").write_text(
-        "from dynajobs import Registry\njobs = Registry()\n"
-        "@jobs.handler('sweep', cron='@daily')\ndef sweep(payload: dict) -> None: ...\n"
-    )
-
-    assert run("schedules", "sync", "declaring:jobs").stdout == "sweep is created.\n"
-    assert queue.schedules.get("sweep").job_type == "sweep"
-    assert "cannot be loaded" in told(run("schedules", "sync", "nothing:jobs"), 2)
-    assert "cannot be read" in told(run("schedules", "sync", "none.yaml"), 2)

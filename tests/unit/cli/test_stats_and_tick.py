@@ -8,9 +8,11 @@ import pytest
 
 from dynajobs import JobQueue, Stats
 from tests.support.answering import answering
-from tests.support.commands import NOBODY, NOW, Run, answer, dead_letter, told
+from tests.support.commands import BOTH_WAYS, NOBODY, NOW, TOKEN, Run, answer, api, dead_letter, told
+from tests.support.serving import serving
 
 
+@BOTH_WAYS
 class TestStats:
     def test_counts(self, run: Run, queue: JobQueue) -> None:
         dead_letter(queue)
@@ -66,3 +68,12 @@ class TestTick:
 
     def test_without_a_poller(self, run: Run) -> None:
         assert "give --function" in told(run("tick"), 2)
+
+    def test_through_the_api(self, run: Run, queue: JobQueue) -> None:
+        with serving(api(queue, tick=lambda: {"ok": True, "claimed": 3, "fired": 1})) as url:
+            os.environ |= {"DYNAJOBS_URL": url, "DYNAJOBS_TOKEN": TOKEN}
+            assert run("tick").stdout == "3 jobs claimed, 1 slot fired.\n"
+            assert answer(run("tick", "--json")) == {"ok": True, "claimed": 3, "fired": 1}
+            assert "it knows its poller" in told(run("tick", "--function", "p"), 2)
+        with serving(api(queue)) as url:
+            assert "DYNAJOBS_POLLER is not set" in told(run("tick", "--url", url), 3)

@@ -1,4 +1,4 @@
-"""The command line: `dynajobs jobs …`, `schedules …`, `stats`, `tick`, `worker`."""
+"""The command line: `dynajobs jobs …`, `schedules …`, `errors`, `stats`, `doctor`, `worker` and the rest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ except ModuleNotFoundError:
     sys.stderr.write("dynajobs: the command line is an extra: pip install 'dynajobs[cli]'\n")
     sys.exit(2)
 
+from dynajobs.cli.audit import audit
+from dynajobs.cli.errors import errors
 from dynajobs.cli.failure import Application
 from dynajobs.cli.jobs import jobs
+from dynajobs.cli.reservation import reservation
 from dynajobs.cli.schedules import schedules
 from dynajobs.cli.stats import stats
+from dynajobs.cli.templates import templates
 from dynajobs.cli.tick import tick
 from dynajobs.cli.worker import worker
 
@@ -21,14 +25,15 @@ from dynajobs.cli.worker import worker
 @click.group(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="The table is --table, DYNAJOBS_TABLE, or that of the local stack that `make run` runs here. "
-    "Exit codes: 0 done, 1 refused or not found, 2 usage, 3 AWS cannot be reached or there is no such table, "
-    "4 unauthorised.",
+    epilog="The table is --table, DYNAJOBS_TABLE, or that of the local stack that `make run` runs here; with "
+    "--url or DYNAJOBS_URL commands go through the HTTP API. "
+    "Exit codes: 0 done, 1 refused or not found, 2 usage, 3 AWS or the API cannot be reached or there is no "
+    "such table, 4 unauthorised.",
 )
 @click.version_option(package_name="dynajobs")
 def main() -> None:
     """A scheduled job queue in one DynamoDB table."""
 
 
-for each in (jobs, schedules, stats, tick, worker):
+for each in (jobs, schedules, templates, errors, stats, audit, reservation, tick, worker):
     main.add_command(each)

@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from dynajobs import keys
+from dynajobs.cli.completion import SCHEDULES, TEMPLATES, TYPES
+from dynajobs.cli.desk import chosen
 from dynajobs.job import Status
 from dynajobs.jsons import load_json
 
@@ -121,19 +123,31 @@ def _place(error: json.JSONDecodeError) -> str:
     return f"{error.msg[0].lower()}{error.msg[1:]} at {where}\n  {shown}\n  {mark}"
 
 
-def known_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """The job types that have finished before, for the shell to complete; none if AWS cannot be asked."""
-    from dynajobs.cli.stack import open_queue
-
-    try:
-        with open_queue(ctx.params.get("table")) as queue:
-            types = queue.store.control.read().job_types
-    except Exception:  # noqa: BLE001 - a Tab key must never print an error
-        return []
-    return [CompletionItem(each) for each in types if each.startswith(incomplete)]
-
-
 def shared(command: Command) -> Command:
+    """The options of every command that works on the table or through the API: it is told `where`."""
+
+    @wraps(command)
+    def told(*args: Any, **given: Any) -> Any:
+        for name in ("table", "url", "token"):
+            del given[name]
+        return command(*args, where=chosen(click.get_current_context()), **given)
+
+    for option in (
+        click.option(
+            "--token",
+            envvar="DYNAJOBS_TOKEN",
+            metavar="TOKEN",
+            help="The API's token; rather set DYNAJOBS_TOKEN, which no process list shows.",
+        ),
+        click.option(
+            "--url", envvar="DYNAJOBS_URL", metavar="URL", help="Go through this HTTP API; DYNAJOBS_URL."
+        ),
+    ):
+        told = option(told)
+    return cast(Command, direct(told))
+
+
+def direct(command: Command) -> Command:
     """The options of every command that works on the table."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else."),
@@ -163,4 +177,6 @@ def checked_due(run_at: datetime | None, delay: timedelta | None) -> None:
 
 STATE = click.Choice([status.value for status in Status], case_sensitive=False)
 PRIORITY, ATTEMPTS, LIMIT = click.IntRange(0, 3), click.IntRange(1, 100), click.IntRange(1, 200)
-TYPE: dict[str, Any] = {"metavar": "TYPE", "shell_complete": known_types}
+TYPE: dict[str, Any] = {"metavar": "TYPE", "shell_complete": TYPES}
+SCHEDULE: dict[str, Any] = {"metavar": "NAME", "shell_complete": SCHEDULES}
+TEMPLATE: dict[str, Any] = {"metavar": "NAME", "shell_complete": TEMPLATES}

@@ -41,6 +41,10 @@ _REFUSED = frozenset(
 )
 
 
+class Unauthorised(DynajobsError):
+    """The API does not take the token, or there is none to send."""
+
+
 class Application(click.Group):
     """The root of all commands: no failure leaves it as a traceback."""
 
@@ -80,6 +84,8 @@ def say(message: str) -> None:
 
 def exit_code(error: DynajobsError) -> int:
     """The documented exit code of an error."""
+    if isinstance(error, Unauthorised):
+        return UNAUTHORISED
     if isinstance(error, Unavailable):
         return UNAUTHORISED if _not_set_up(error) or _aws_code(error) in _REFUSED else UNREACHABLE
     return USAGE if isinstance(error, ValueError) else REFUSED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,7 @@ from dynajobs.cli.arguments import (
     ATTEMPTS,
     LIMIT,
     PRIORITY,
+    SCHEDULE,
     STATE,
     TYPE,
     checked_due,
@@ -20,12 +21,11 @@ from dynajobs.cli.arguments import (
     payload,
     shared,
 )
+from dynajobs.cli.bulk import bulk
+from dynajobs.cli.desk import Desk, Where, at
 from dynajobs.cli.failure import say
-from dynajobs.cli.stack import open_queue
-from dynajobs.job import Job, Status
-
-if TYPE_CHECKING:
-    from dynajobs.queue import JobQueue
+from dynajobs.cli.output import View
+from dynajobs.cli.watch import watch, watched
 
 
 @click.group()
@@ -37,49 +37,73 @@ def jobs() -> None:
 @click.option("--state", type=STATE, help="Only jobs in this state.")
 @click.option("--type", "job_type", **TYPE, help="Only jobs of this type.")
 @click.option("--org-id", metavar="ID", help="Only jobs of this organisation.")
-@click.option("--schedule-name", metavar="NAME", help="Only jobs of this schedule.")
+@click.option("--schedule-name", **SCHEDULE, help="Only jobs of this schedule.")
+@click.option("--fingerprint", metavar="ID", help="Only jobs that failed like this; see `errors`.")
 @click.option("--limit", type=LIMIT, metavar="N", default=50, help="Jobs on a page, 1 to 200; else 50.")
 @click.option("--cursor", help="The next page: what the page before ended with.")
+@watch
 @shared
 def list_jobs(
-    table: str | None, as_json: bool, state: str | None, cursor: str | None, **options: Any
+    where: Where,
+    as_json: bool,
+    state: str | None,
+    limit: int,
+    cursor: str | None,
+    every: float | None,
+    **filters: Any,
 ) -> None:
     """List live jobs, then finished ones.
 
     Live jobs come in the order they will run, finished ones newest first.
     """
-    from dynajobs.views import page_view
+    with at(where) as desk:
 
-    with open_queue(table) as queue:
-        page = queue.list(status=state, cursor=cursor, **options)
-        view = page_view(page, queue.settings)
-    if as_json:
-        output.print_json(view)
-        return
-    if view["jobs"]:
-        output.job_table(view["jobs"], queue.now(), queue.settings.max_attempts)
-    else:
-        wanted = f"{state} jobs" if state else "jobs"
-        filtered = any(value for name, value in options.items() if name != "limit")
-        click.echo(f"No {wanted}{' that match' if filtered else ''}{' so far' if page.cursor else ''}.")
-    if page.cursor:
-        say(f"there may be more: repeat it with --cursor {page.cursor}")
+        def draw() -> None:
+            view = desk.operator.jobs.list(status=state, limit=limit, cursor=cursor, **filters)
+            if as_json:
+                output.print_json(view)
+                return
+            if view["jobs"]:
+                output.job_table(view["jobs"], desk.now(), desk.max_attempts)
+            else:
+                wanted = f"{state} jobs" if state else "jobs"
+                that, so_far = " that match" * any(filters.values()), " so far" * bool(view["cursor"])
+                click.echo(f"No {wanted}{that}{so_far}.")
+            if view["cursor"]:
+                say(f"there may be more: repeat it with --cursor {view['cursor']}")
+
+        watched(draw, every)
 
 
 @jobs.command()
 @click.argument("job_id", metavar="ID")
 @shared
-def show(job_id: str, table: str | None, as_json: bool) -> None:
+def show(job_id: str, where: Where, as_json: bool) -> None:
     """Show one job: times, runs, error, payload, result."""
     from dynajobs.cli.detail import job_detail
-    from dynajobs.views import job_view
 
-    with open_queue(table) as queue:
-        view = job_view(queue.get(job_id), queue.settings, detail=True)
+    with at(where) as desk:
+        view = desk.operator.jobs.show(job_id)
+        if as_json:
+            output.print_json(view)
+        else:
+            job_detail(view, desk.now(), desk.max_attempts)
+
+
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@shared
+def why(job_id: str, where: Where, as_json: bool) -> None:
+    """Say why a job is not running, and what was looked at."""
+    with at(where) as desk:
+        view = desk.operator.jobs.why(job_id)
     if as_json:
         output.print_json(view)
-    else:
-        job_detail(view, queue.now(), queue.settings.max_attempts)
+        return
+    click.echo(words.printable(view["sentence"]))
+    if view["checks"]:
+        click.echo()
+        output.check_table((check["ok"], check["name"], check["evidence"]) for check in view["checks"])
 
 
 @jobs.command()
@@ -97,7 +121,7 @@ def show(job_id: str, table: str | None, as_json: bool) -> None:
 def enqueue(
     job_type: str,
     payload: dict[str, Any] | None,
-    table: str | None,
+    where: Where,
     as_json: bool,
     run_at: datetime | None,
     delay: timedelta | None,
@@ -105,44 +129,49 @@ def enqueue(
 ) -> None:
     """Enqueue a job: due now, at a time, or after a while."""
     checked_due(run_at, delay)
-    with open_queue(table) as queue:
-        job = queue.enqueue(job_type, payload, run_at=run_at, delay=delay, **options)
-    if job.created:
-        _answer(queue, job, as_json, f"{job.id} is enqueued, {_due(queue, job)}.")
+    with at(where) as desk:
+        job = desk.operator.jobs.enqueue(job_type, payload, run_at=run_at, delay=delay, **options)
+    answer_enqueued(desk, job, as_json)
+
+
+def answer_enqueued(desk: Desk, job: View, as_json: bool) -> None:
+    """A job that was made, or was there."""
+    if job["created"]:
+        _answer(job, as_json, f"{job['id']} is enqueued, {_due(desk, job)}.")
     else:
-        _answer(queue, job, as_json, f"{job.id} was there already ({job.status}): nothing new is enqueued.")
+        _answer(job, as_json, f"{job['id']} was there already ({job['status']}): nothing new is enqueued.")
 
 
 @jobs.command()
 @click.argument("job_id", metavar="ID")
 @shared
-def retry(job_id: str, table: str | None, as_json: bool) -> None:
+def retry(job_id: str, where: Where, as_json: bool) -> None:
     """Run a job again.
 
     A failed job is due now; a finished one runs again as a new job, once.
     """
-    with open_queue(table) as queue:
-        job = queue.retry(job_id)
-    if job.created:
-        sentence = f"{job.id} is enqueued, due now: it runs {job.retry_of} again."
-    elif job.id == keys.canonical_id(job_id):
-        sentence = f"{job.id} is {job.status}, {_due(queue, job)}."
+    with at(where) as desk:
+        job = desk.operator.jobs.retry(job_id)
+    if job["created"]:
+        sentence = f"{job['id']} is enqueued, due now: it runs {job['retry_of']} again."
+    elif job["id"] == keys.canonical_id(job_id):
+        sentence = f"{job['id']} is {job['status']}, {_due(desk, job)}."
     else:
-        sentence = f"{job.id} runs it again already ({job.status}): nothing new is enqueued."
-    _answer(queue, job, as_json, sentence)
+        sentence = f"{job['id']} runs it again already ({job['status']}): nothing new is enqueued."
+    _answer(job, as_json, sentence)
 
 
 @jobs.command()
 @click.argument("job_id", metavar="ID")
 @shared
-def cancel(job_id: str, table: str | None, as_json: bool) -> None:
+def cancel(job_id: str, where: Where, as_json: bool) -> None:
     """Cancel a waiting job; ask a running one to stop."""
-    with open_queue(table) as queue:
-        job = queue.cancel(job_id)
-    if job.status is Status.CANCELLED:
-        _answer(queue, job, as_json, f"{job.id} is cancelled.")
+    with at(where) as desk:
+        job = desk.operator.jobs.cancel(job_id)
+    if job["status"] == "cancelled":
+        _answer(job, as_json, f"{job['id']} is cancelled.")
     else:
-        _answer(queue, job, as_json, f"{job.id} is running: it is asked to stop.")
+        _answer(job, as_json, f"{job['id']} is running: it is asked to stop.")
 
 
 @jobs.command()
@@ -153,7 +182,7 @@ def cancel(job_id: str, table: str | None, as_json: bool) -> None:
 @shared
 def reschedule(
     job_id: str,
-    table: str | None,
+    where: Where,
     as_json: bool,
     run_at: datetime | None,
     delay: timedelta | None,
@@ -169,24 +198,27 @@ def reschedule(
         raise click.UsageError("nothing to change: give --run-at, --delay, --priority or --before")
     if before is not None and (run_at or delay is not None or priority is not None):
         raise click.UsageError("--before is given together with a time or priority: give it alone")
-    with open_queue(table) as queue:
-        job = queue.reschedule(job_id, run_at=run_at, delay=delay, priority=priority, before=before)
-    with_priority = f" with priority {job.priority}" if job.priority else ""
-    _answer(queue, job, as_json, f"{job.id} is {job.status}, {_due(queue, job)}{with_priority}.")
+    with at(where) as desk:
+        job = desk.operator.jobs.reschedule(
+            job_id, run_at=run_at, delay=delay, priority=priority, before=before
+        )
+    with_priority = f" with priority {job['priority']}" if job["priority"] else ""
+    _answer(job, as_json, f"{job['id']} is {job['status']}, {_due(desk, job)}{with_priority}.")
 
 
-def _due(queue: JobQueue, job: Job) -> str:
-    now = queue.now()
-    if job.scheduled_for <= now:
+jobs.add_command(bulk)
+
+
+def _due(desk: Desk, job: View) -> str:
+    now, scheduled_for = desk.now(), keys.parse_time(job["scheduled_for"])
+    if scheduled_for <= now:
         return "due now"
-    rough, exact = words.relative(job.scheduled_for, now), words.clock(job.scheduled_for)
+    rough, exact = words.relative(scheduled_for, now), words.clock(scheduled_for)
     return f"due {exact}" if exact.startswith(rough) else f"due {rough} ({exact})"
 
 
-def _answer(queue: JobQueue, job: Job, as_json: bool, sentence: str) -> None:
-    from dynajobs.views import job_view
-
+def _answer(job: View, as_json: bool, sentence: str) -> None:
     if as_json:
-        output.print_json(job_view(job, queue.settings))
+        output.print_json(job)
     else:
         click.echo(sentence)

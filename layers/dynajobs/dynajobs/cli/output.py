@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,22 @@ def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
             name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis"
         )
     return table
+
+
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("!", "yellow")}
+
+
+def check_table(checks: Iterable[tuple[bool | None, str, str]]) -> None:
+    """What was looked at, one line each: fine, wrong, or not to be known."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for ok, name, evidence in checks:
+        table.add_row(styled(*_MARKS[ok]), styled(name, "bold"), styled(evidence))
+    show(table)
 
 
 def job_table(jobs: list[View], now: datetime, max_attempts: int) -> None:

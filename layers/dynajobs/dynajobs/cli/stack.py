@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ class Stack:
     region: str
     table: str
     poller: str
+    url: str = ""
+    token: str = field(default="", repr=False)
     left_because: str = ""
 
     @property
@@ -51,6 +53,12 @@ def open_queue(table: str | None) -> Iterator[JobQueue]:
         if not name:
             raise InvalidSettings("no table: give --table or set DYNAJOBS_TABLE")
         yield JobQueue(name, settings=settings)
+
+
+def noted_token(url: str) -> str:
+    """The token of the local stack, if it is its API that is meant."""
+    stack = read(Path.cwd())
+    return stack.token if stack and stack.url.rstrip("/") == url else ""
 
 
 @contextmanager
@@ -99,7 +107,7 @@ def read(folder: Path) -> Stack | None:
         return Stack(
             path=shown,
             **{name: str(note[name]) for name in ("endpoint", "region", "table")},
-            poller=str(note.get("poller") or ""),
+            **{name: str(note.get(name) or "") for name in ("poller", "url", "token")},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidSettings(

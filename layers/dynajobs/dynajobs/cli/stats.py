@@ -9,24 +9,25 @@ import click
 from dynajobs import words
 from dynajobs.cli import output
 from dynajobs.cli.arguments import shared
-from dynajobs.cli.stack import open_queue
+from dynajobs.cli.desk import Where, at
+from dynajobs.cli.watch import watch, watched
 
 
 @click.command()
+@watch
 @shared
-def stats(table: str | None, as_json: bool) -> None:
+def stats(where: Where, as_json: bool, every: float | None) -> None:
     """Count jobs by state and type.
 
     Also says how long the oldest due job has waited.
     """
-    from dynajobs.views import stats_view
+    with at(where) as desk:
 
-    with open_queue(table) as queue:
-        view = stats_view(queue.stats())
-    if as_json:
-        output.print_json(view)
-    else:
-        _show(view)
+        def draw() -> None:
+            view = desk.operator.stats()
+            output.print_json(view) if as_json else _show(view)
+
+        watched(draw, every)
 
 
 def _show(view: output.View) -> None:

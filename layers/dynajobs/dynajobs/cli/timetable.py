@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from dynajobs.declared import Change
 
-
-def moment(slot: datetime, timezone: str, now: datetime) -> str:
+def moment(at: str, timezone: str, now: datetime) -> str:
     """`Thu 2026-11-19 02:00 CET (in 5h)`"""
+    slot = keys.parse_time(at)
     local = slot.astimezone(ZoneInfo(timezone))
     return f"{local:%a %Y-%m-%d %H:%M %Z} ({words.relative(slot, now)})"
 
@@ -43,7 +42,7 @@ def schedule_table(schedules: Sequence[View], now: datetime) -> None:
     output.show(table)
 
 
-def schedule_detail(schedule: View, runs: Sequence[View], coming: Sequence[datetime], now: datetime) -> None:
+def schedule_detail(schedule: View, runs: Sequence[View], coming: Sequence[str], now: datetime) -> None:
     """All there is to know about one."""
     from rich.console import Group
     from rich.padding import Padding
@@ -123,44 +122,49 @@ def run_table(runs: Sequence[View], now: datetime) -> RenderableType:
     return table
 
 
-def slot_table(slots: Sequence[datetime], timezone: str, now: datetime) -> None:
+def slot_table(slots: Sequence[str], timezone: str, now: datetime) -> None:
     """Coming slots, local and UTC."""
     output.show(_slots(slots, timezone, now))
 
 
-def _slots(slots: Sequence[datetime], timezone: str, now: datetime) -> RenderableType:
+def _slots(slots: Sequence[str], timezone: str, now: datetime) -> RenderableType:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2, 0, 0))
     zone = ZoneInfo(timezone)
-    for slot in slots:
+    for slot in map(keys.parse_time, slots):
         local = slot.astimezone(zone)
         cells = [f"{local:%a %Y-%m-%d %H:%M %Z}", f"{slot:%Y-%m-%d %H:%M} UTC", words.relative(slot, now)]
         table.add_row(*map(styled, cells if timezone != "UTC" else cells[:1] + cells[2:]))
     return table
 
 
-def change_view(change: Change) -> dict[str, Any]:
-    """What a declaration did, for programs."""
-    drift = {
-        name: {"declared": declared, "stored": stored} for name, (declared, stored) in change.drift.items()
-    }
-    return {"name": change.name, "action": change.action, "changed": list(change.changed), "drift": drift}
+def show_preview(view: View, expression: str, timezone: str, now: datetime) -> None:
+    """What an expression would do."""
+    click.echo(f"{view['cron_words'] or expression} in {timezone}, {_per_day(view['per_day'])}.\n")
+    slot_table([slot["utc"] for slot in view["next"]], timezone, now)
 
 
-def show_changes(changes: Sequence[Change], *, dry_run: bool) -> None:
+def _per_day(number: float) -> str:
+    if number >= 1:
+        return f"{number:g} times a day" if number != 1 else "once a day"
+    # It was counted over a week.
+    return f"{words.plural(round(number * 7), 'time')} in the next 7 days"
+
+
+def show_changes(changes: Sequence[View], *, dry_run: bool) -> None:
     """What declarations did, or would do."""
     would = "would be " if dry_run else ""
     for change in changes:
-        if change.action == "unchanged":
-            click.echo(
-                f"{change.name} is as declared." if not change.drift else f"{change.name} is unchanged."
-            )
+        name, drift = change["name"], change["drift"]
+        if change["action"] == "unchanged":
+            click.echo(f"{name} is as declared." if not drift else f"{name} is unchanged.")
         else:
-            what = f": {', '.join(change.changed)}" if change.changed else ""
-            click.echo(f"{change.name} {would or 'is '}{change.action}{what}.")
-        for name, (declared, stored) in change.drift.items():
-            click.echo(f"  {name} is {_brief(stored)} here; declared is {_brief(declared)}. It stays.")
+            what = f": {', '.join(change['changed'])}" if change["changed"] else ""
+            click.echo(f"{name} {would or 'is '}{change['action']}{what}.")
+        for argument, each in drift.items():
+            stored, declared = _brief(each["stored"]), _brief(each["declared"])
+            click.echo(f"  {argument} is {stored} here; declared is {declared}. It stays.")
     if not changes:
         click.echo("No schedules are declared.")
 

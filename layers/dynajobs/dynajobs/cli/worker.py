@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dynajobs.cli import output
-from dynajobs.cli.arguments import shared
+from dynajobs.cli.arguments import direct
 from dynajobs.cli.crew import Crew, when_parent_ends
 from dynajobs.cli.failure import REFUSED
 from dynajobs.cli.stack import open_queue
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--share", hidden=True, help="Which of how many processes this is.")
 @click.option("--tallies", hidden=True, help="The folder where it leaves how many jobs it finished.")
-@shared
+@direct
 def worker(
     target: str,
     table: str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from dynajobs.operating.telling import told
 from dynajobs.views import run_strip, runs_view, schedule_view
 
 if TYPE_CHECKING:
+    from dynajobs.declared import Change
     from dynajobs.queue import JobQueue
+    from dynajobs.registry import Registry
 
 View = dict[str, Any]
 
@@ -25,10 +28,10 @@ class Schedules:
         self._audit = audit
 
     def list(self, recent: int = 0) -> View:
-        """All of them, by name; each with its latest `recent` runs if so many are asked for."""
+        """All of them, by name, each with its latest `recent` runs."""
         return {
             "schedules": [
-                self._view(schedule) | ({"recent": run_strip(runs)} if recent else {})
+                self._view(schedule) | {"recent": run_strip(runs)}
                 for schedule, runs in self._queue.schedules.overview(recent)
             ]
         }
@@ -76,6 +79,16 @@ class Schedules:
             details["jobs"] = len(jobs)
         return {"job_ids": [job.id for job in jobs]}
 
+    def sync(self, source: Registry | Mapping[str, Mapping[str, Any]], *, dry_run: bool = False) -> View:
+        """Bring declared schedules into the table; what it did to each, or would do."""
+        if dry_run:
+            changes = self._queue.schedules.sync(source, dry_run=True)
+        else:
+            with self._audit.of("schedules.sync", "schedules") as details:
+                changes = self._queue.schedules.sync(source)
+                details |= {each.name: each.action for each in changes if each.action != "unchanged"}
+        return {"schedules": [_change_view(change) for change in changes]}
+
     def runs(self, name: str, limit: int = 50, cursor: str | None = None) -> View:
         """One page of its history."""
         return runs_view(self._queue.schedules.runs(name, limit=limit, cursor=cursor), self._queue.settings)
@@ -101,3 +114,10 @@ class Schedules:
 
     def _view(self, schedule: Any) -> View:
         return schedule_view(schedule, self._queue.settings)
+
+
+def _change_view(change: Change) -> View:
+    drift = {
+        name: {"declared": declared, "stored": stored} for name, (declared, stored) in change.drift.items()
+    }
+    return {"name": change.name, "action": change.action, "changed": list(change.changed), "drift": drift}
