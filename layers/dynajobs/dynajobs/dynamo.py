@@ -198,6 +198,11 @@ class Table:
         wanted = ((key["PK"]["S"], key["SK"]["S"]) for key in keys)
         return [found[key] for key in wanted if key in found]
 
+    def told(self, operation: str) -> dict[str, Any]:
+        """What DynamoDB says of the table itself: `describe_table`, `describe_time_to_live`."""
+        answer: dict[str, Any] = self._call(operation, TableName=self.name)
+        return answer
+
     def query(self, **parameters: Any) -> Iterator[dict[str, Any]]:
         """The pages of a query, each read when it is asked for."""
         while True:

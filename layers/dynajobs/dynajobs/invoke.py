@@ -80,6 +80,23 @@ def call(function: str, event: dict[str, Any], client: Any = None) -> dict[str, 
     return value
 
 
+def configuration(function: str, client: Any = None) -> dict[str, Any] | None:
+    """How a function is set up; None if there is no such function."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        found: dict[str, Any] = (client or _waiting_client()).get_function_configuration(
+            FunctionName=function
+        )
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") == "ResourceNotFoundException":
+            return None
+        raise Unavailable(f"{function} could not be looked at: {error}") from error
+    except BotoCoreError as error:
+        raise Unavailable(f"{function} could not be looked at: {error}") from error
+    return found
+
+
 def _waiting_client() -> Any:
     import boto3
     from botocore.config import Config

@@ -11,6 +11,7 @@ except ModuleNotFoundError:
     sys.exit(2)
 
 from dynajobs.cli.audit import audit
+from dynajobs.cli.doctor import doctor
 from dynajobs.cli.errors import errors
 from dynajobs.cli.failure import Application
 from dynajobs.cli.jobs import jobs
@@ -35,5 +36,5 @@ def main() -> None:
     """A scheduled job queue in one DynamoDB table."""
 
 
-for each in (jobs, schedules, templates, errors, stats, audit, reservation, tick, worker):
+for each in (jobs, schedules, templates, errors, stats, audit, reservation, doctor, tick, worker):
     main.add_command(each)

@@ -45,14 +45,19 @@ class Stack:
 @contextmanager
 def open_queue(table: str | None) -> Iterator[JobQueue]:
     """The queue of a flag, of the environment or of the local stack."""
+    with entered():
+        yield named_queue(table)
+
+
+def named_queue(table: str | None) -> JobQueue:
+    """The queue of a flag, or of an environment that is complete."""
     from dynajobs.queue import JobQueue
 
-    with entered():
-        settings = Settings.from_env()
-        name = table or settings.table
-        if not name:
-            raise InvalidSettings("no table: give --table or set DYNAJOBS_TABLE")
-        yield JobQueue(name, settings=settings)
+    settings = Settings.from_env()
+    name = table or settings.table
+    if not name:
+        raise InvalidSettings("no table: give --table or set DYNAJOBS_TABLE")
+    return JobQueue(name, settings=settings)
 
 
 def noted_token(url: str) -> str:
