@@ -230,13 +230,13 @@ class TestAccess:
 
 
 class TestPoller:
-    def test_nobody_has_polled(self, queue: JobQueue) -> None:
-        assert only(poller(queue), "poller")[:2] == (False, "nobody has ever polled")
+    def test_none_has_looked(self, queue: JobQueue) -> None:
+        assert only(poller(queue), "poller")[:2] == (False, "no poller has ever looked")
 
     def test_one_that_is_alive_falls_silent(self, queue: JobQueue, clock: Clock) -> None:
-        Poller(queue, Delivery()).poll()
+        queue.store.control.tell_pass(queue.now(), 0)
         clock.advance(60)
-        assert only(poller(queue), "poller")[:2] == (True, "last polled 1m ago")
+        assert only(poller(queue), "poller")[:2] == (True, "last looked 1m ago")
         clock.advance(61)
         assert only(poller(queue), "poller")[0] is False
 
@@ -316,7 +316,9 @@ class TestWork:
     def test_a_lease_that_nobody_takes_up(self, queue: JobQueue, clock: Clock) -> None:
         job = queue.enqueue("work")
         Poller(queue, Delivery()).poll()
-        clock.advance(timedelta(seconds=60) + FIVE_MINUTES)
+        until = queue.get(job).lock_expires_at
+        assert until
+        clock.set(until + FIVE_MINUTES)
         assert only(work(queue), "leases")[0] is True
         clock.advance(3)
         ok, evidence, _ = only(work(queue), "leases")

@@ -23,14 +23,14 @@ def poller(queue: JobQueue) -> Iterator[Finding]:
     """Who polls, as the table knows it."""
     agreed, now = queue.store.control.read(), queue.now()
     if agreed.ticked_at is None:
-        advice = "enable the rule that ticks the poller, or run dynajobs worker"
-        yield wrong("poller", "nobody has ever polled", advice)
+        advice = "enable the rule that ticks it; a dynajobs worker leaves no trace here"
+        yield wrong("poller", "no poller has ever looked", advice)
     else:
         silent = silent_for(agreed, now) is not None
         yield Finding(
             check="poller",
             ok=not silent,
-            evidence=f"last polled {words.relative(agreed.ticked_at, now)}",
+            evidence=f"last looked {words.relative(agreed.ticked_at, now)}",
             advice="look at its log, and at the rule that ticks it" if silent else "",
         )
     if agreed.poller and not agreed.poller.enabled:
