@@ -53,6 +53,12 @@ class Audit:
         self._record(action, target, "done", details)
 
     def _record(self, action: str, target: str, outcome: str, details: dict[str, Any]) -> None:
+        try:
+            self._queue.store.table.put(self._item(action, target, outcome, details))
+        except DynajobsError as error:  # what was done is done, and must be answered
+            logger.error("audit record not written", extra={"action": action, "reason": str(error)})
+
+    def _item(self, action: str, target: str, outcome: str, details: dict[str, Any]) -> Item:
         now, settings = self._queue.now(), self._queue.settings
         item: Item = {
             "PK": {"S": keys.audit_partition(now.date())},
@@ -66,28 +72,29 @@ class Audit:
         }
         if details:
             item["details"] = {"S": dump_json(cut_json(exact(details, "details"), MAX_DETAILS))}
-        try:
-            self._queue.store.table.put(item)
-        except DynajobsError as error:  # what was done is done, and must be answered
-            logger.error("audit record not written", extra={"action": action, "reason": str(error)})
+        return item
 
     def list(self, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
         """One page, newest first."""
         checked_whole("limit", limit, 1, 200)
         before = _parse(cursor) if cursor is not None else ""
-        day = keys.parse_slot_key(before).date() if before else self._queue.now().date()
-        first = day - timedelta(days=min(DAYS_A_PAGE, self._queue.settings.audit_days))
+        today = self._queue.now().date()
+        day = keys.parse_slot_key(before).date() if before else today
+        oldest = today - timedelta(days=self._queue.settings.audit_days)
+        if day < oldest:
+            return {"entries": [], "cursor": None}
+        first = max(day - timedelta(days=DAYS_A_PAGE - 1), oldest)
         found = list(islice(self._walk(day, first, before, limit + 1), limit + 1))
         entries, more = found[:limit], len(found) > limit
         after = entries[-1]["SK"]["S"] if more else f"{first.isoformat()}T00:00:00.000000Z"
-        oldest = self._queue.now().date() - timedelta(days=self._queue.settings.audit_days)
         return {
             "entries": [_view(item) for item in entries],
             "cursor": _cursor(after) if more or first > oldest else None,
         }
 
     def _walk(self, day: date, first: date, before: str, page: int) -> Iterator[Item]:
-        while day > first:
+        """The records of some days, both ends included, newest first."""
+        while day >= first:
             expression = Expression()
             condition = f"PK = {expression.value({'S': keys.audit_partition(day)})}"
             if before:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynajobs import keys
 from dynajobs.errors import InvalidCursor, InvalidJob, InvalidTransition, JobNotFound
-from dynajobs.job import FINISHED, Job, Status
+from dynajobs.job import FINISHED, WAITING, Job, Status
 from dynajobs.listing import Filters, list_jobs
 from dynajobs.views import job_view
 
@@ -169,9 +169,10 @@ def _refusal(action: str, job: Job, before: datetime) -> str | None:
         return f"it is {job.status}"
     if action == "retry" and job.retried_by:
         return "it was retried already"
-    changed_at = (
-        job.finished_at or (job.updated_at if job.status is Status.FAILED else None) or job.created_at
-    )
+    if action == "cancel" and job.cancel_requested:
+        return "it was asked to stop already"
+    # A running job tells that it lives again and again: that is no change to what was previewed.
+    changed_at = job.finished_at or (job.updated_at if job.status in WAITING else None) or job.created_at
     return "it is newer" if changed_at > before else None
 
 

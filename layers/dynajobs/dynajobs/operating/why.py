@@ -233,12 +233,12 @@ def _ahead(queue: JobQueue, agreed: Agreed, job: Job, now: datetime) -> Check:
             items = list(islice(lane, LOOKED_AT + 1))
             more = more or len(items) > LOOKED_AT
             ahead += sum(_goes_first(item, mine if priority == job.priority else None) for item in items)
-    number = f"{ahead:,}{'+' * more}"
+    number, go = f"{ahead:,}{'+' * more}", "job goes" if ahead == 1 and not more else "jobs go"
     return Check(
         name="ahead",
         ok=not ahead,
-        evidence=f"{number} due jobs go first" if ahead else "no due job goes first",
-        verdict=f"{number} due {'job goes' if ahead == 1 else 'jobs go'} first, by priority and time.",
+        evidence=f"{number} due {go} first" if ahead else "no due job goes first",
+        verdict=f"{number} due {go} first, by priority and time.",
     )
 
 
