@@ -161,13 +161,13 @@ def reservation_view(held: Reservation | None) -> dict[str, Any]:
 def _schedule_run_view(run: ScheduleRun, extra: Collection[str]) -> dict[str, Any]:
     return {
         "scheduled_for": keys.timestamp(run.scheduled_for),
-        "triggered_by": run.triggered_by,
         "outcome": run.outcome,
+        "triggered_by": run.triggered_by,
         "count": run.count,
         "job_id": run.job_id,
+        "duration": _seconds(run.duration),
         "started_at": _time(run.started_at),
         "finished_at": _time(run.finished_at),
-        "duration": _seconds(run.duration),
         "success": run.success,
         "message": run.message,
         "details": _shown(run.details, extra),

@@ -7,7 +7,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,9 @@ def bulk(
     named = None if ids is None else _named(ids)
     if not (dry_run or yes or sys.stdin.isatty()):
         raise click.UsageError("there is no terminal to ask at: give --yes to do it, or --dry-run")
-    from dynajobs.operating.bulk import Request
-
     with at(where) as desk:
-        request = Request(action=action, ids=named, filter=None if named else chosen, dry_run=True)
-        seen = _preview(desk, request)
+        order = _Order(action, None if named else chosen, named)
+        seen = _preview(desk, order)
         if dry_run and as_json:
             output.print_json(seen)
             return
@@ -73,8 +72,7 @@ def bulk(
         if seen["eligible"] and not yes and not click.confirm(_question(seen), err=True):
             say(f"nothing is {DONE[action]}")
             return
-        wanted = replace(request, dry_run=False, before=keys.parse_time(seen["before"]))
-        done = _carry_out(desk, wanted, seen)
+        done = _carry_out(desk, order, seen)
     if as_json:
         output.print_json(done)
     else:
@@ -99,22 +97,34 @@ def _named(source: str) -> list[str]:
     return found
 
 
-def _parts(request: Request, size: int) -> Iterator[Request]:
-    """The same request for as many ids as one call takes."""
-    if request.ids is None:
-        yield request
-        return
-    for start in range(0, len(request.ids), size):
-        yield replace(request, ids=request.ids[start : start + size])
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is to be done with which jobs, however many."""
+
+    action: str
+    filter: dict[str, str] | None
+    ids: list[str] | None
+
+    def requests(self, size: int, **options: Any) -> Iterator[Request]:
+        """As many as it takes for one to have no more ids than it may."""
+        from dynajobs.operating.bulk import Request
+
+        if self.ids is None:
+            yield Request(action=self.action, filter=self.filter, **options)
+            return
+        for start in range(0, len(self.ids), size):
+            yield Request(action=self.action, ids=self.ids[start : start + size], **options)
 
 
-def _preview(desk: Desk, request: Request) -> View:
+def _preview(desk: Desk, order: _Order) -> View:
     """What would be done, added up where the ids are more than one preview looks at."""
     from dynajobs.operating.bulk import A_PREVIEW, SAMPLES
 
     seen: View = {}
-    for part in _parts(request, A_PREVIEW):
-        more = desk.operator.jobs.bulk(part)
+    before: datetime | None = None
+    for part in order.requests(A_PREVIEW, dry_run=True):
+        more = desk.operator.jobs.bulk(replace(part, before=before))
+        before = keys.parse_time(more["before"])
         if not seen:
             seen = more
             continue
@@ -127,34 +137,34 @@ def _preview(desk: Desk, request: Request) -> View:
     return seen
 
 
-def _carry_out(desk: Desk, request: Request, seen: View) -> View:
+def _carry_out(desk: Desk, order: _Order, seen: View) -> View:
     """Call after call, until the end or Ctrl-C; one document of all of them."""
     tally = _Tally()
     if not seen["eligible"] and not seen["truncated"]:
         tally.skipped.update(seen["skipped"])
-        return tally.document(request, seen)
+        return tally.document(seen)
     with _stoppable() as stopped, _progress(seen) as advance:
-        for answer, last in _calls(desk, request):
+        for answer, last in _calls(desk, order, keys.parse_time(seen["before"])):
             tally.add(answer)
             advance(answer["done"] + answer["already"])
             if not last and stopped():
                 tally.left = answer["cursor"] or str(tally.looked_at)
                 break
-    return tally.document(request, seen)
+    return tally.document(seen)
 
 
-def _calls(desk: Desk, request: Request) -> Iterator[tuple[View, bool]]:
+def _calls(desk: Desk, order: _Order, before: datetime) -> Iterator[tuple[View, bool]]:
     """The answer of each call, and whether it was the last one."""
     from dynajobs.operating.bulk import A_CALL
 
-    parts, changed = list(_parts(request, A_CALL)), 0
+    parts, changed = list(order.requests(A_CALL, before=before)), 0
     for part in parts:
         cursor = None
         while True:
             try:
                 answer = desk.operator.jobs.bulk(replace(part, cursor=cursor))
             except Unavailable as error:
-                error.add_note(f"{changed:,} are {DONE[request.action]}: run it again to go on")
+                error.add_note(f"{changed:,} are {DONE[order.action]}: run it again to go on")
                 raise
             cursor = answer["cursor"]
             changed += answer["done"]
@@ -186,11 +196,11 @@ class _Tally:
             self.skipped[_GONE] += missing[_GONE]
             self.looked_at += missing[_GONE]
 
-    def document(self, request: Request, seen: View) -> View:
+    def document(self, seen: View) -> View:
         """All of it in the shape of one answer."""
         outcomes = Counter(each["outcome"] for each in self.results.values())
         return {
-            "action": request.action,
+            "action": seen["action"],
             "dry_run": False,
             "before": seen["before"],
             "done": outcomes["done"],

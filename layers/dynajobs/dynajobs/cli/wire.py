@@ -32,7 +32,7 @@ class Wire:
     def __init__(self, url: str, token: str, actor: str) -> None:
         self._url = checked_url(url)
         self._token = token
-        self._actor = actor.encode("ascii", "replace").decode()
+        self._actor = "".join(each if "\x20" <= each <= "~" else "?" for each in actor)
         self._opener = _opener(self._url)
         self.now = datetime.now(UTC)
         """The queue's time when it last answered."""
