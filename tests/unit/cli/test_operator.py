@@ -152,8 +152,9 @@ class TestPreview:
 class TestDoctor:
     @pytest.fixture(autouse=True)
     def real_time(self, environment: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG002 - it sets another
-        """Its clock is compared with that of what answers."""
+        """Its clock is compared with that of what answers; a few lanes are read as quickly as one can."""
         monkeypatch.setattr("dynajobs.queue.utc_now", lambda: datetime.now(UTC))
+        monkeypatch.setattr("dynajobs.operating.doctor.work.MOST_SHARDS", 4)
 
     def test_one_line_a_finding_and_what_is_wrong(self, run: Run, queue: JobQueue) -> None:
         queue.enqueue("work", run_at=NOW - timedelta(minutes=10))

@@ -34,7 +34,7 @@ _COLOURS = {
     "discarded": "red",
     "cancelled": "magenta",
 }
-_ONE_LINE = 118
+ONE_LINE = 118
 """Columns from which a job, its whole id included, fits on one line."""
 _PIPED = 160
 _NARROWEST = 76
@@ -114,7 +114,7 @@ def check_table(checks: Iterable[tuple[bool | None, str, str]]) -> None:
 def job_table(jobs: list[View], now: datetime, max_attempts: int) -> None:
     """A list of jobs: one line each where there is room, else two; an id is never cut."""
     onto = console()
-    wide = onto.width >= _ONE_LINE
+    wide = onto.width >= ONE_LINE
     columns = ("STATE", "ID", "TYPE", "WHEN", "TRIES", "") if wide else ("STATE", "JOB", "WHEN", "TRIES")
     table = plain_table(*columns, right=("TRIES",))
     table.expand = True
