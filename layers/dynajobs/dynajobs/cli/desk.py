@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 import click
@@ -89,7 +90,8 @@ def _remote(url: str, token: str | None) -> Desk:
     return Desk(
         operator=operator,
         clock=lambda: wire.now,
-        default_attempts=lambda: int(operator.about()["settings"]["max_attempts"]),
+        # Asked once, however often a list is drawn.
+        default_attempts=cache(lambda: int(operator.about()["settings"]["max_attempts"])),
     )
 
 
