@@ -1,5 +1,6 @@
 """Who gets in, and what they may do then."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ def test_failed_logins_are_slowed_more_and_more_and_logged_and_a_valid_token_nev
             assert len(slept) == waited
 
     assert slept == sorted(slept)
-    assert (slept[0], slept[-1]) == (0, 1)
+    assert (slept[0], slept[-1]) == (0, access.SLOWED_AT_MOST)
     failed = [record for record in caplog.records if record.message == "login failed"]
     assert len(failed) == 15
     everything = "\n".join(f"{record.__dict__}" for record in caplog.records)
@@ -274,3 +275,55 @@ def test_who_sends_too_much_is_told_when_to_come_back() -> None:
         rate.take("a")
     with pytest.raises(Refusal):
         rate.take("a")
+
+
+def test_who_stays_just_above_the_limit_is_served_as_much_as_is_allowed() -> None:
+    time = Clockwork()
+    rate = Rate(time)
+    for _ in range(int(AT_ONCE)):
+        rate.take("a")
+    served = 0
+    for _ in range(1500):
+        time.now += 1 / 150
+        with suppress(Refusal):
+            rate.take("a")
+            served += 1
+
+    assert 990 <= served <= 1010
+
+
+def test_the_limit_is_the_tokens_whatever_the_caller_calls_itself(
+    local: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dynajobs.http.rate.AT_ONCE", 3.0)
+    monkeypatch.setattr("dynajobs.http.rate.PER_SECOND", 0.001)
+    answers = [
+        local("GET", "/api/admin/reservation", headers={"X-Dynajobs-Actor": f"name {n}"}) for n in range(5)
+    ]
+
+    assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
+    assert int(answers[-1].headers["Retry-After"]) > 0
+    assert local("GET", "/api/admin/reservation", token=local.read_token).status == 200
+
+
+def test_what_a_reader_tries_is_written_down(local: Caller) -> None:
+    local.refused("POST", "/api/admin/schedules/x/trigger", status=403, token=local.read_token)
+
+    (entry,) = local.ok("GET", "/api/admin/audit")["entries"]
+    assert (entry["who"], entry["action"], entry["target"], entry["outcome"]) == (
+        "read token",
+        "POST",
+        "/api/admin/schedules/x/trigger",
+        "Forbidden",
+    )
+
+
+def test_an_answer_that_is_not_what_it_must_be_is_our_fault(
+    local: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dynajobs.operating.operator.Operator.stats", lambda _: {"by_status": 7})
+
+    problem = local.refused("GET", "/api/admin/jobs/stats", status=500)
+
+    assert problem["error"] == "InternalError"
+    assert "an answer is not what it must be" in caplog.text

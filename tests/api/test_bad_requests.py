@@ -131,6 +131,32 @@ def test_a_body_that_is_no_job(local: Caller, moto_queue: JobQueue, raw: bytes, 
     assert not moto_queue.list()
 
 
+@pytest.mark.parametrize(
+    "body", [[{"job_type": "work"}], [{"job_type": "work"}, {"colour": "red"}], "work", 5, True]
+)
+def test_a_body_that_is_no_object(local: Caller, moto_queue: JobQueue, body: Any) -> None:
+    assert local.refused("POST", JOBS, body, status=422)["message"] == "body must be a JSON object"
+    assert not moto_queue.list()
+
+
+@pytest.mark.parametrize("verb", ["retry", "cancel"])
+def test_fields_that_a_path_does_not_know(local: Caller, moto_queue: JobQueue, verb: str) -> None:
+    job = moto_queue.enqueue("work", delay=60)
+
+    problem = local.refused("POST", f"{JOBS}/{job.id}/{verb}", {"dry_run": True}, status=422)
+
+    assert problem["message"] == "dry_run is not known here"
+    assert moto_queue.get(job).status == "pending"
+    assert local("POST", f"{JOBS}/{job.id}/cancel", {}).status == 200
+
+
+def test_slots_of_ancient_times(local: Caller, moto_queue: JobQueue) -> None:
+    moto_queue.schedules.create("s", "work", cron="@daily")
+    body = {"start": "0001-01-01T00:00:00Z", "end": "0001-01-02T00:00:00Z"}
+
+    assert local.refused("POST", f"{SCHEDULES}/s/backfill", body, status=422)["details"] == {"field": "start"}
+
+
 def test_a_body_is_json_whatever_it_is_called(local: Caller) -> None:
     raw = b'{"job_type": "work", "delay": 60}'
     for content_type in ("text/plain", "application/json; charset=utf-8", ""):
@@ -198,6 +224,7 @@ def test_a_cursor_of_another_list(local: Caller, moto_queue: JobQueue) -> None:
         ("GET", "/api/admin", 404, None),
         ("GET", "/api/admin/jobs/", 404, None),
         ("GET", "//api/admin/jobs", 404, None),
+        ("GET", "/api/admin/jobs/stats%0A", 404, None),
         ("GET", "/api/admin/jobs/a/b/c", 404, None),
         ("PATCH", "/api/admin/jobs", 405, "GET, POST"),
         ("GET", "/api/admin/jobs/bulk", 405, "POST"),

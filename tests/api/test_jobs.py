@@ -307,6 +307,8 @@ def test_a_bulk_call_changes_a_hundred_and_says_where_to_go_on(
         {"action": "retry", "ids": ["a"], "filter": {}},
         {"action": "retry", "filter": {"status": "failed"}},
         {"action": "retry", "filter": {"org_id": ""}},
+        {"action": "cancel", "filter": {}},
+        {"action": "cancel", "filter": {"state": "pending", "type": None}},
     ],
 )
 def test_a_bulk_call_that_makes_no_sense(api: Caller, body: dict[str, Any]) -> None:
@@ -314,7 +316,7 @@ def test_a_bulk_call_that_makes_no_sense(api: Caller, body: dict[str, Any]) -> N
 
 
 def test_a_bad_cursor_of_a_bulk_call(api: Caller) -> None:
-    choices: list[dict[str, Any]] = [{"ids": [UNKNOWN]}, {"filter": {}}]
+    choices: list[dict[str, Any]] = [{"ids": [UNKNOWN]}, {"filter": {"type": "a"}}]
     for chosen in choices:
         request = {"action": "cancel", "cursor": "nonsense", **chosen}
         assert api.refused("POST", f"{JOBS}/bulk", request, status=400)["error"] == "InvalidCursor"

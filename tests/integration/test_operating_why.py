@@ -180,7 +180,13 @@ class TestHeld:
         job_id = self.claimed(queue)
         clock.advance(timedelta(minutes=5))
         answer = explain(queue, job_id)
-        assert answer["sentence"].startswith("It was claimed, but its function never began;")
+        assert answer["sentence"] == (
+            "It was claimed, but its function never began, and nobody takes it up. "
+            "The poller is silent: it last looked 5m ago."
+        )
+        queue.store.control.tell_pass(queue.now(), 0)
+        answer = explain(queue, job_id)
+        assert answer["sentence"] == "It was claimed, but its function never began: the poller takes it up."
         assert checks(answer)["lease"] is False
 
         Poller(queue, Delivery()).poll()  # claimed anew

@@ -52,7 +52,8 @@ GRANTS: dict[str, list[tuple[set[str], str, set[str]]]] = {
     "ApiFunction": [
         ({"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}, "table", OURS),
         ({"dynamodb:Query"}, "index", {"job-id#*", "done#*"}),
-        (WRITES - {"dynamodb:GetItem"}, "table", OURS),
+        (WRITES - {"dynamodb:GetItem", "dynamodb:ConditionCheckItem"}, "table", OURS - {"audit#*"}),
+        ({"dynamodb:PutItem"}, "table", {"audit#*"}),
     ],
     "ProducerPolicy": [
         ((WRITES | {"dynamodb:Query"}) - {"dynamodb:DeleteItem"}, "table", JOB_KEYS),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dynajobs import Job, Run, Settings, Stats, Status
+from dynajobs import Job, Run, Settings, Stats, Status, make_dedup_key
 from dynajobs.job import Page
 from dynajobs.redact import mask, mask_json
 from dynajobs.views import job_view, page_view, stats_view
@@ -126,3 +126,26 @@ def test_a_page_and_counts() -> None:
         "oldest_due_age": None,
         "truncated": False,
     }
+
+
+def test_a_result_that_was_cut_tells_no_secret() -> None:
+    cut = '{"password":"hunter2 and more","rest":"xxxx… [truncated, 20000 bytes]'
+    view = job_view(a_job(result=cut, runs=(Run(run_id="r", attempt=1, details=cut),)), SETTINGS)
+
+    assert "hunter2" not in str(view)
+    assert view["result"].startswith('{"password":"•••","rest":')
+
+
+def test_a_payload_that_nobody_understood_tells_no_secret() -> None:
+    text = json.dumps({"item": {"payload": '{"password": "hunter2", "n": 1}', "SK": "scheduled#x"}})
+    view = job_view(a_job(text), SETTINGS, detail=True)
+
+    assert "hunter2" not in str(view)
+    assert '\\"n\\": 1' in view["payload_json"]
+
+
+def test_a_dedup_key_made_of_a_payload_tells_no_secret() -> None:
+    key = make_dedup_key("sync", None, {"password": "hunter2", "user": "u1"})
+    view = job_view(a_job(dedup_pk=f"scheduled-job#{key}", dedup_sk="active"), SETTINGS)
+
+    assert view["dedup_key"] == 'sync::global::{"password":"•••","user":"u1"}'

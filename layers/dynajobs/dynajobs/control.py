@@ -62,6 +62,9 @@ class Agreed:
     leases: int = 0
     """How many leases were in force then."""
 
+    worked_at: datetime | None = None
+    """When a worker last did."""
+
     watcher: str | None = None
     """The poller that promised to look for new work again and again …"""
 
@@ -76,6 +79,11 @@ class Agreed:
 
     poller: PollerSettings | None = None
     """None until a poller function has started."""
+
+    @property
+    def looked_at(self) -> datetime | None:
+        """When anybody last read all lanes."""
+        return max(filter(None, (self.ticked_at, self.worked_at)), default=None)
 
     def reserved(self, now: datetime) -> bool:
         """Somebody has the queue to themselves."""
@@ -113,6 +121,7 @@ class Control:
             job_types=tuple(sorted(types.get("types", {}).get("SS", ()))),
             ticked_at=_time(poll, "ticked_at"),
             leases=int(poll.get("leases", {}).get("N", "0")),
+            worked_at=_time(poll, "worked_at"),
             watcher=poll.get("watcher", {}).get("S"),
             watching_until=_time(poll, "watching_until"),
             installed=own.get("schedules", {}).get("S"),
@@ -189,6 +198,12 @@ class Control:
         """A poller has read all lanes and found so many leases in force."""
         expression = Expression()
         self.table.update(_key("poll"), f"SET {_pass(expression, passed_at, leases)}", None, expression)
+
+    def tell_worked(self, now: datetime) -> None:
+        """A worker has read all lanes."""
+        expression = Expression()
+        change = f"SET {expression.name('worked_at')} = {_at(expression, now)}"
+        self.table.update(_key("poll"), change, None, expression)
 
     def watch(
         self, watcher: str, now: datetime, until: datetime, passed: tuple[datetime, int] | None = None

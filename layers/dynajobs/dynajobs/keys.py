@@ -112,6 +112,11 @@ def audit_partition(day: date) -> str:
     return f"audit#{day.isoformat()}"
 
 
+def bulk_partition() -> str:
+    """Where the moments of bulk calls are remembered."""
+    return "audit#bulk"
+
+
 def slot_key(moment: datetime, suffix: str = "") -> str:
     """A slot's sort key; with a suffix that of a run between slots, or in the index of a schedule."""
     return timestamp(moment) + (f"#{suffix}" if suffix else "")

@@ -24,6 +24,10 @@ READ_BUDGET = 1000
 """Items examined for one page, and counted for one lane or one kind of finished job."""
 
 
+MAX_WEIGHT = 2_000_000
+"""Characters of one page: a Lambda may answer with 6 MB, and a character can take three bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What a list is asked for."""
@@ -95,15 +99,22 @@ def list_jobs(store: Store, filters: Filters, limit: int, cursor: str | None) ->
     start = None if cursor is None else Place.parse(cursor, filters)
     agreed = store.control.read()
     jobs: list[Job] = []
-    examined, last = 0, None
+    examined, weight, last = 0, 0, None
     for place, job in _walk(store, filters, start, agreed, limit):
-        if len(jobs) == limit or examined == READ_BUDGET:
+        if len(jobs) == limit or examined == READ_BUDGET or weight > MAX_WEIGHT:
             assert last is not None
             return Page(jobs=tuple(jobs), cursor=last.cursor(filters))
         examined, last = examined + 1, place
         if job is not None and filters.match(job):
             jobs.append(job)
+            weight += _weight(job)
     return Page(jobs=tuple(jobs))
+
+
+def _weight(job: Job) -> int:
+    """About how many bytes a job has as an answer."""
+    contents = (job.payload_json, job.last_error, job.result, *(run.details for run in job.runs))
+    return 2_000 + sum(len(each if isinstance(each, str) else repr(each)) for each in contents if each)
 
 
 def _walk(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dynajobs.templates import Templates
 
 Clock = Callable[[], datetime]
+Check = Callable[[Job], None]
 
 
 def utc_now() -> datetime:
@@ -226,15 +227,23 @@ class JobQueue:
         """Counts by status and type, and how long the oldest due job has been waiting."""
         return listing.count(self.store, self.now())
 
-    def cancel(self, job: Job | str) -> Job:
-        """Cancel a job that is not running; ask a running one to stop (`ctx.cancelled`)."""
-        return self._change(job, lifecycle.cancel)
+    def cancel(self, job: Job | str, *, check: Check | None = None) -> Job:
+        """Cancel a job that is not running; ask a running one to stop (`ctx.cancelled`).
 
-    def retry(self, job: Job | str) -> Job:
-        """Run a finished job again as a new job, or a failed one now. A second call makes no second job."""
+        `check` may refuse the job as it is when it is changed, by raising.
+        """
+        return self._change(job, _checked_by(check, lifecycle.cancel))
+
+    def retry(self, job: Job | str, *, check: Check | None = None) -> Job:
+        """Run a finished job again as a new job, or a failed one now. A second call makes no second job.
+
+        `check` may refuse the job as it is when it is changed, by raising.
+        """
         seen = self.store.find(job)
         if not seen.job.status.finished:
-            return self._change(seen.job, _due_now)
+            return self._change(seen.job, _checked_by(check, _due_now))
+        if check:
+            check(seen.job)
         new_id = keys.new_id()
         new = lifecycle.retry(
             seen.job, self.now(), new_id=new_id, shard=keys.shard_of(new_id, self.settings.shards)
@@ -310,6 +319,17 @@ class JobQueue:
             except Changed:
                 job = seen.job.id
         raise Unavailable(f"job {seen.job.id} changed {MAX_TRIES} times while it was being changed")
+
+
+def _checked_by(
+    check: Check | None, transition: Callable[[Job, datetime], Job]
+) -> Callable[[Job, datetime], Job]:
+    def checked(job: Job, now: datetime) -> Job:
+        if check:
+            check(job)
+        return transition(job, now)
+
+    return checked
 
 
 def _due_now(job: Job, now: datetime) -> Job:

@@ -44,6 +44,7 @@ _SECRETS = (
 )
 # Deeper data is masked whole: it fails closed, and far below Python's own recursion limit.
 _MAX_DEPTH = 100
+_KEY = re.compile(r'"([^"\\]*)"\s*:')
 _BOUNDARY = re.compile(
     r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[a-z])"
 )
@@ -66,10 +67,12 @@ def mask_json(text: str, extra: Collection[str] = ()) -> str:
     """
     forms = _forms(tuple(extra))
     kept: list[str] = []
-    depth, secret = 0, False
+    depth, secret, end = 0, False, 0
     hidden_from: int | None = None  # the depth around a value that is being left out
     for token in TOKEN.finditer(text):
-        kind, part = token.lastgroup, token[0]
+        if token.start() != end:
+            break
+        kind, part, end = token.lastgroup, token[0], token.end()
         depth += (kind == "open") - (kind == "close")
         if hidden_from is not None:
             hidden_from = None if depth == hidden_from else hidden_from
@@ -78,9 +81,31 @@ def mask_json(text: str, extra: Collection[str] = ()) -> str:
             hidden_from = depth - 1 if kind == "open" else None
             secret = False
         else:
-            kept.append(part)
+            kept.append(_mask_within(part, extra) if kind == "string" else part)
             secret = kind == "key" and _matches(json.loads(part[: part.rindex('"') + 1]), forms)
+    tail = text[end:]
+    if tail:  # no JSON from here on: text that was cut
+        unsafe = secret or hidden_from is not None or any(_matches(key, forms) for key in _KEY.findall(tail))
+        kept.append(MASK if unsafe else tail)
     return "".join(kept)
+
+
+def mask_text(text: str, extra: Collection[str] = ()) -> str:
+    """Any text; if it looks like JSON, or like the start of some, what is secret in it is masked.
+
+    >>> mask_text('{"token": "abc and mo… [truncated, 20000 bytes]')
+    '{"token": •••'
+    """
+    return mask_json(text, extra) if text.lstrip()[:1] in ("{", "[") else text
+
+
+def _mask_within(part: str, extra: Collection[str]) -> str:
+    """A JSON string that may hold JSON itself; as it is if nothing in that is secret."""
+    if not part.startswith(('"{', '"[')):
+        return part
+    inner = json.loads(part)
+    masked = mask_text(inner, extra)
+    return part if masked == inner else json.dumps(masked, ensure_ascii=False)
 
 
 def is_secret(key: str, extra: Collection[str] = ()) -> bool:

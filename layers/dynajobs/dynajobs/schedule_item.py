@@ -128,7 +128,9 @@ def _is_description(value: object) -> bool:
 
 def _refuse_unless(right: object, found: Schedule, name: str, wanted: str) -> None:
     if not right:
-        raise InvalidSchedule(f"{name} is {getattr(found, name)!r}: it must be {wanted}", field=name)
+        # Contents may be secret.
+        seen = "" if name in _JSONS else f"is {getattr(found, name)!r}: it "
+        raise InvalidSchedule(f"{name} {seen}must be {wanted}", field=name)
 
 
 def _of(name: str, check: Callable[[], Value]) -> Value:

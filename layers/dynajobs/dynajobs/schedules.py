@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _FIGURES = ("last_success_at", "success_rate", "average_duration", "max_duration")
 MOST_BACKFILLED = 100
+EARLIEST = 1970
+"""The year before which no slot is run again: zones had other rules, and calendars no room to count back."""
+
 READERS = 16
 
 
@@ -184,6 +187,8 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
                 raise InvalidSchedule(
                     f"{field} is {moment!r}: it must be a datetime with a time zone", field=field
                 )
+        if start.year < EARLIEST:
+            raise InvalidSchedule(f"start is {start}: it must not be before {EARLIEST}", field="start")
         if start > end:
             raise InvalidSchedule(f"end is {end}: it must not be before start, {start}", field="end")
         slots = list(islice(entry.cron.between(start, end), MOST_BACKFILLED + 1))

@@ -11,7 +11,7 @@ from dynajobs import keys
 from dynajobs.cron import describe
 from dynajobs.job import Job, Page, Run, Stats
 from dynajobs.jsons import dump_json
-from dynajobs.redact import mask, mask_json
+from dynajobs.redact import mask, mask_json, mask_text
 from dynajobs.schedule import Schedule, ScheduleRun
 from dynajobs.settings import Settings
 
@@ -54,7 +54,8 @@ def job_view(job: Job, settings: Settings, *, detail: bool = False) -> dict[str,
         "runs": [_run_view(run, extra) for run in job.runs],
         "created": job.created,
         "fingerprint": job.fingerprint,
-        "dedup_key": job.dedup_pk and job.dedup_pk.removeprefix(keys.dedup_partition("")),
+        "dedup_key": job.dedup_pk
+        and dedup_key_view(job.dedup_pk.removeprefix(keys.dedup_partition("")), extra),
         "dedup_window": job.dedup_sk,
     }
     if detail:
@@ -197,8 +198,23 @@ def _seconds(span: timedelta | None) -> float | None:
     return None if span is None else span.total_seconds()
 
 
+def dedup_key_view(key: str, extra: Collection[str] = ()) -> str:
+    """A dedup key; `make_dedup_key` writes the payload into it."""
+    *about, last = key.split("::", 2)
+    return "::".join([*about, mask_text(last, extra)])
+
+
 def _shown(value: Any, extra: Collection[str]) -> Any:
-    return _finite(mask(value, extra))
+    return _finite(_texts(mask(value, extra), extra))
+
+
+def _texts(value: Any, extra: Collection[str]) -> Any:
+    """Texts may be JSON themselves: what was cut, and what nobody could understand."""
+    if isinstance(value, str):
+        return mask_text(value, extra)
+    if isinstance(value, dict):
+        return {name: _texts(inner, extra) for name, inner in value.items()}
+    return [_texts(inner, extra) for inner in value] if isinstance(value, list) else value
 
 
 def _finite(value: Any) -> Any:

@@ -26,6 +26,9 @@ from dynajobs.queue import JobQueue
 from dynajobs.registry import Registry
 from dynajobs.telemetry import Telemetry, logger
 
+TELL_EVERY = timedelta(seconds=45)
+"""So often a worker writes down that it looked, for those who watch over the queue."""
+
 ROUNDS = 4
 """Rounds of POLL_LIMIT after which the lanes are read from the front again, for what is urgent and new."""
 
@@ -195,7 +198,11 @@ class Worker:
         since = self._looked_at - OVERLAP if self._looked_at else None
         if time.monotonic() - self._passed >= settings.poll_interval_seconds:
             self._passed, since = time.monotonic(), None
-            self._shards = store.control.read().shards
+            agreed = store.control.read()
+            self._shards = agreed.shards
+            # One of several workers is enough to show that somebody looks.
+            if agreed.looked_at is None or now - agreed.looked_at >= TELL_EVERY:
+                store.control.tell_worked(now)
         self._looked_at = now
         ahead = timedelta(seconds=settings.poll_interval_seconds)
         walk = Walk(

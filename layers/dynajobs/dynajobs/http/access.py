@@ -28,8 +28,11 @@ RELOAD_SOON = 5.0
 """An unknown token may be a new one: then they are read again, but not more often than this."""
 
 FAILURES_WITHIN = 60.0
-SLOWED_BY, SLOWED_AT_MOST = 0.1, 1.0
+SLOWED_BY, SLOWED_AT_MOST = 0.05, 0.5
 """Seconds that a failed login waits for each one before it in the last minute."""
+
+TRY_AGAIN = 10.0
+"""Seconds until tokens are read again after that failed: the known ones go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,12 @@ class Caller:
 
     role: str
     name: str
+    key: str
+    """What tells it from others, whatever it calls itself."""
 
-    def require(self, role: str) -> None:
-        """Refuse who may only read."""
-        if role == OPERATE and self.role != OPERATE:
-            raise Refusal(403, "Forbidden", "this token may read, but not change anything")
+    def may(self, role: str) -> bool:
+        """Whether it has this role: who operates may read as well."""
+        return role in (self.role, READ)
 
 
 class Gate:
@@ -90,7 +94,7 @@ class Gate:
         if role is None and RELOAD_SOON <= age < RELOAD_EVERY:
             self._reload()
             role = self._role(token)
-        return Caller(role, _actor(request, role)) if role else None
+        return Caller(role, _actor(request, role), _digest(token).hex()) if role else None
 
     def _role(self, token: str) -> str | None:
         """Compared with every known token, and in the same time whether it fits or not."""
@@ -108,6 +112,7 @@ class Gate:
             if not self._known:
                 raise
             logger.warning("tokens not read again", extra={"reason": str(error)})
+            self._loaded_at = self._monotonic() - RELOAD_EVERY + TRY_AGAIN
             return
         self._known = [(role, _digest(each)) for role, several in tokens.items() for each in several if each]
         self._loaded_at = self._monotonic()
@@ -137,7 +142,7 @@ def _by_signature(request: Request) -> Caller | None:
     """With AWS_IAM the function URL has checked the signature and says whose it is."""
     iam: Any = (request.event.get("requestContext") or {}).get("authorizer") or {}
     arn = (iam.get("iam") or {}).get("userArn")
-    return Caller(OPERATE, str(arn)) if arn else None
+    return Caller(OPERATE, str(arn), str(arn)) if arn else None
 
 
 def from_secrets(secrets: Mapping[str, str], client: Any = None) -> Callable[[], Tokens]:
@@ -148,10 +153,13 @@ def from_secrets(secrets: Mapping[str, str], client: Any = None) -> Callable[[],
 
     def load() -> Tokens:
         import boto3
+        from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
 
         nonlocal client
-        client = client or boto3.client("secretsmanager")
+        # Requests wait for it, and their function has a minute.
+        config = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2})
+        client = client or boto3.client("secretsmanager", config=config)
         found: dict[str, tuple[str, ...]] = {}
         for role, name in secrets.items():
             versions: list[str] = []
@@ -164,7 +172,7 @@ def from_secrets(secrets: Mapping[str, str], client: Any = None) -> Callable[[],
                     raise Unavailable(f"the tokens cannot be read: {error}") from error
                 except BotoCoreError as error:
                     raise Unavailable(f"the tokens cannot be read: {error}") from error
-                versions.append(answer["SecretString"])
+                versions.append(answer["SecretString"].strip())
             found[role] = tuple(versions)
         return found
 

@@ -83,7 +83,7 @@ class Api:
             reply = self._open(request)
             if reply is None:
                 caller = self.gate.admit(request)
-                self.rate.take(f"{caller.role} {caller.name}")
+                self.rate.take(caller.key)
                 reply = self._closed(request, caller)
         except Refusal as refused:
             reply = _refused(refused)

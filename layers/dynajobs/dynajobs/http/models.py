@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, WithJsonSchema, model_validator
 
 from dynajobs import keys
 
@@ -188,11 +188,21 @@ class Reschedule(Body):
 class BulkFilter(Body):
     """Which jobs; all of it must fit."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     state: State | None = None
     type: JobType | None = None
     org_id: Label | None = None
     schedule_name: Name | None = None
     fingerprint: Label | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def something(cls, value: object) -> object:
+        """A variable that was not set must not mean every job."""
+        if isinstance(value, dict) and (not value or None in value.values()):
+            raise ValueError("must name something, and null names nothing")
+        return value
 
 
 class Bulk(Body):

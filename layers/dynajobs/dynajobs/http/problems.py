@@ -79,7 +79,7 @@ def refusal(error: DynajobsError) -> Refusal:
         details = {"id": error.job.id, "status": error.job.status.value}
     headers = {"Retry-After": "5"} if STATUS[kind] == 503 else {}
     # What AWS said stays in the log: it may name what callers need not know.
-    message = "the table did not answer: try again" if STATUS[kind] == 503 else str(error)
+    message = "AWS did not answer: try again" if STATUS[kind] == 503 else str(error)
     return Refusal(STATUS[kind], kind.__name__, message, details, headers)
 
 

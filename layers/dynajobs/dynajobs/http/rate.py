@@ -25,7 +25,7 @@ class Rate:
         now = self._monotonic()
         left, since = self._left.pop(caller, (AT_ONCE, now))
         left = min(AT_ONCE, left + (now - since) * PER_SECOND)
-        self._left[caller] = (max(left - 1, 0), now)
+        self._left[caller] = (left - 1 if left >= 1 else left, now)
         if len(self._left) > _CALLERS:
             self._left.popitem(last=False)
         if left < 1:

@@ -41,12 +41,15 @@ class Router:
 
     def answer(self, request: Request, operator: Operator, caller: Caller) -> Reply:
         """What the route says, as text; a `Refusal` if it does not do it."""
-        roles = self.app.roles(request.path)
+        # What follows a line's end would be overlooked.
+        roles = self.app.roles(request.path) if request.path.isprintable() else {}
         if not roles:
             raise Refusal(404, "NotFound", "there is no such path; GET /openapi.json lists them")
         if request.method not in roles:
             raise not_allowed(request.method, self.app.own_roles(request.path) or roles)
-        caller.require(roles[request.method])
+        if not caller.may(roles[request.method]):
+            operator.refused(request.method, request.path, "Forbidden")
+            raise Refusal(403, "Forbidden", "this token may read, but not change anything")
         self.app.bind(operator, caller)
         found = self.app.resolver.resolve(_plain_event(request), cast(Any, None))
         return Reply(found["statusCode"], found["body"] or "")
@@ -64,7 +67,8 @@ def _plain_event(request: Request) -> dict[str, Any]:
     event.pop("cookies", None)
     if request.method in _WITH_BODY:
         event["body"] = request.body or None
-        _ = request.json if request.body else None
+        if request.body and not isinstance(request.json, dict):
+            raise Refusal(422, "Invalid", "body must be a JSON object", [{"field": "body"}])
     else:
         event.pop("body", None)
     return event
@@ -80,6 +84,9 @@ def _only_known_parameters(resolver: Any, next_middleware: Any) -> Any:
             raise Refusal(
                 422, "Invalid", f"{name[:80]!r} is no parameter here: {what}", [{"field": name[:80]}]
             )
+    if not route.dependant.body_params:
+        for name in resolver.current_event.json_body or {}:
+            raise Refusal(422, "Invalid", f"{name[:80]} is not known here", [{"field": name[:80]}])
     return next_middleware(resolver)
 
 

@@ -56,7 +56,9 @@ class App:
     """The routes, and what a request brings to them."""
 
     def __init__(self) -> None:
-        self.resolver = LambdaFunctionUrlResolver(enable_validation=True, serializer=dump_json)
+        self.resolver = LambdaFunctionUrlResolver(
+            enable_validation=True, serializer=dump_json, response_validation_error_http_code=500
+        )
         self._roles: dict[str, str] = {}
 
     def bind(self, operator: Operator, caller: Caller) -> None:

@@ -34,6 +34,6 @@ def about(queue: JobQueue) -> dict[str, Any]:
         "now": keys.timestamp(queue.now()),
         "job_types": list(agreed.job_types),
         "handled": sorted(told.job_types) if told else None,
-        "last_tick_at": keys.timestamp(agreed.ticked_at) if agreed.ticked_at else None,
+        "last_tick_at": keys.timestamp(agreed.looked_at) if agreed.looked_at else None,
         "settings": {name: getattr(settings, name) for name in _SHOWN},
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DAYS_A_PAGE = 31
 """Days looked through for one page of the list."""
 
-MAX_DETAILS = 4 * 1024
+MAX_DETAILS = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,14 @@ class Audit:
         """Record what happens in the block: done, or the error that ended it. More details may be added."""
         try:
             yield details
-        except DynajobsError as error:
-            self._record(action, target, type(error).__name__, details | {"message": str(error)})
+        except Exception as error:
+            said = str(error) if isinstance(error, DynajobsError) else "a fault of ours"
+            self.record(action, target, type(error).__name__, **details, message=said)
             raise
-        self._record(action, target, "done", details)
+        self.record(action, target, "done", **details)
 
-    def _record(self, action: str, target: str, outcome: str, details: dict[str, Any]) -> None:
+    def record(self, action: str, target: str, outcome: str, **details: Any) -> None:
+        """Write down one thing that was done, or refused."""
         try:
             self._queue.store.table.put(self._item(action, target, outcome, details))
         except DynajobsError as error:  # what was done is done, and must be answered

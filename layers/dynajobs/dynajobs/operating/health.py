@@ -22,8 +22,8 @@ def health(queue: JobQueue) -> dict[str, Any]:
     agreed, now = queue.store.control.read(), queue.now()
     oldest = oldest_due(queue, agreed, now)
     return {
-        "ok": agreed.ticked_at is not None and silent_for(agreed, now) is None,
-        "last_tick_at": keys.timestamp(agreed.ticked_at) if agreed.ticked_at else None,
+        "ok": agreed.looked_at is not None and silent_for(agreed, now) is None,
+        "last_tick_at": keys.timestamp(agreed.looked_at) if agreed.looked_at else None,
         "oldest_due_age": (now - oldest).total_seconds() if oldest else None,
     }
 

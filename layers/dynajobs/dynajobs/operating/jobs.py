@@ -70,7 +70,11 @@ class Jobs:
         """One action on many jobs; see `dynajobs.operating.bulk`."""
         if request.dry_run:
             return bulk.preview(self._queue, request)
+        results: list[View] = []
         with self._audit.of("jobs.bulk", request.action, **request.told()) as details:
-            answer = bulk.carry_out(self._queue, request)
-            details |= {name: answer[name] for name in ("done", "already", "skipped")}
+            try:
+                answer = bulk.carry_out(self._queue, request, results)
+                details |= {name: answer[name] for name in ("done", "already", "skipped", "before")}
+            finally:
+                details["changed"] = [each["id"] for each in results if each["outcome"] == "done"]
         return answer

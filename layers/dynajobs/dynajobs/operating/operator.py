@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,17 @@ class Operator:
     def audit(self, limit: int = 50, cursor: str | None = None) -> View:
         """One page of what was changed by whom, newest first."""
         return self._audit.list(limit, cursor)
+
+    def tick(self, poll: Callable[[], View]) -> View:
+        """Have the poller look now, and wait for it."""
+        with self._audit.of("tick", "poller") as details:
+            done = poll()
+            details |= {name: int(done.get(name, 0)) for name in ("claimed", "fired")}
+        return {"ok": True, **details}
+
+    def refused(self, action: str, target: str, outcome: str) -> None:
+        """Write down what was not even tried."""
+        self._audit.record(action, target, outcome)
 
     def reservation(self) -> View:
         """Who has, or last had, the queue to themselves."""

@@ -8,17 +8,17 @@ from typing import Any
 
 from dynajobs import keys
 
-_CONTENTS = frozenset({"payload", "param_overrides"})
+_CONTENTS = frozenset({"payload", "param_overrides", "dedup_key"})
 
 
 def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as JSON; of payloads only that there was one: they may hold what is secret."""
+    """What was given, as JSON; of what may hold secrets only that there was something."""
     return {name: _told(name, value) for name, value in arguments.items() if value is not None}
 
 
 def _told(name: str, value: Any) -> Any:
     if name in _CONTENTS:
-        return "changed"
+        return "given"
     if isinstance(value, datetime):
         return keys.timestamp(value) if value.tzinfo else value.isoformat()
     if isinstance(value, timedelta):

@@ -43,7 +43,7 @@ def explain(queue: JobQueue, job_id: str) -> dict[str, Any]:
     if job.status.finished:
         return _answer(_ending(job, now), [])
     if job.status is Status.IN_PROGRESS:
-        return _held(job, now)
+        return _held(queue, job, now)
     checks = list(_waiting(queue, job, now))
     blocker = next((check for check in checks if check.ok is False), None)
     if blocker is None:
@@ -65,7 +65,7 @@ def _ending(job: Job, now: datetime) -> str:
     return sentence + (f" It runs again as {job.retried_by}." if job.retried_by else "")
 
 
-def _held(job: Job, now: datetime) -> dict[str, Any]:
+def _held(queue: JobQueue, job: Job, now: datetime) -> dict[str, Any]:
     """A job that somebody has claimed."""
     run, until = job.open_run, job.lock_expires_at or now
     lapsed = claimable(job, now)
@@ -92,7 +92,7 @@ def _held(job: Job, now: datetime) -> dict[str, Any]:
         name="lease",
         ok=not lapsed,
         evidence=f"held by {(run and run.worker) or job.locked_by} {_until(until, now)}",
-        verdict=f"Its worker fell silent, its lease ended {_when(until, now)}: the poller takes it up.",
+        verdict=f"Its worker fell silent, its lease ended {_when(until, now)}",
     )
     asked = Check(
         name="cancel",
@@ -101,10 +101,11 @@ def _held(job: Job, now: datetime) -> dict[str, Any]:
         verdict="It runs, and was asked to stop: its handler learns of that when its lease is renewed.",
     )
     checks += [lease, asked]
-    if lapsed and run is None:
-        sentence = "It was claimed, but its function never began; the next look of the poller claims it anew."
-    elif lapsed:
-        sentence = lease.verdict
+    if lapsed:
+        checks += _taking_up(queue, now, queue.store.control.read())
+        nobody = next((check for check in checks[3:] if check.ok is False), None)
+        sentence = "It was claimed, but its function never began" if run is None else lease.verdict
+        sentence += f", and nobody takes it up. {nobody.verdict}" if nobody else ": the poller takes it up."
     elif run is None:
         sentence = checks[0].verdict
     elif job.cancel_requested:
@@ -121,6 +122,13 @@ def _waiting(queue: JobQueue, job: Job, now: datetime) -> Iterator[Check]:
     if job.waits_for is not None:
         yield _predecessor(queue, job)
     yield _handler(agreed, job)
+    yield from _taking_up(queue, now, agreed)
+    yield _capacity(queue, agreed)
+    yield _ahead(queue, agreed, job, now)
+
+
+def _taking_up(queue: JobQueue, now: datetime, agreed: Agreed) -> Iterator[Check]:
+    """Whether anybody takes up what is due."""
     if agreed.poller is not None:
         enabled = agreed.poller.enabled
         yield Check(
@@ -133,8 +141,6 @@ def _waiting(queue: JobQueue, job: Job, now: datetime) -> Iterator[Check]:
         )
     yield _reservation(queue, now)
     yield _poller(agreed, now)
-    yield _capacity(queue, agreed)
-    yield _ahead(queue, agreed, job, now)
 
 
 def _due(job: Job, now: datetime) -> Check:
@@ -190,7 +196,7 @@ def _reservation(queue: JobQueue, now: datetime) -> Check:
 
 
 def _poller(agreed: Agreed, now: datetime) -> Check:
-    if agreed.ticked_at is None:
+    if agreed.looked_at is None:
         return Check(
             name="poller",
             ok=False,
@@ -201,14 +207,14 @@ def _poller(agreed: Agreed, now: datetime) -> Check:
     return Check(
         name="poller",
         ok=not silent,
-        evidence=f"last looked {_when(agreed.ticked_at, now)}",
-        verdict=f"The poller is silent: it last looked {_when(agreed.ticked_at, now)}.",
+        evidence=f"last looked {_when(agreed.looked_at, now)}",
+        verdict=f"The poller is silent: it last looked {_when(agreed.looked_at, now)}.",
     )
 
 
 def silent_for(agreed: Agreed, now: datetime) -> timedelta | None:
     """How long the poller has been silent, if that is longer than it should be."""
-    silence = None if agreed.ticked_at is None else now - agreed.ticked_at
+    silence = None if agreed.looked_at is None else now - agreed.looked_at
     return silence if silence is not None and silence > SILENT_AFTER else None
 
 

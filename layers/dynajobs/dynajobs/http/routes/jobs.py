@@ -75,7 +75,7 @@ def add(app: App) -> None:
         """
         options = bulk.given()
         if bulk.filter is not None:
-            chosen = {name: value for name, value in bulk.filter.given().items() if value is not None}
+            chosen = bulk.filter.given()
             renamed = {"state": "status", "type": "job_type"}
             options["filter"] = {renamed.get(name, name): value for name, value in chosen.items()}
         return answer(app.operator.jobs.bulk(Request(**options)))

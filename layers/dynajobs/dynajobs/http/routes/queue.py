@@ -46,7 +46,4 @@ def add(app: App, tick: Callable[[], dict[str, Any]]) -> None:
     @app.route("POST", "/api/jobs/tick", answers={200: Ticked}, tag="queue")
     def tick_now() -> Response[Ticked]:
         """Have the poller look now, and wait for it."""
-        done = tick()
-        return answer(
-            {"ok": True, "claimed": int(done.get("claimed", 0)), "fired": int(done.get("fired", 0))}
-        )
+        return answer(app.operator.tick(tick))

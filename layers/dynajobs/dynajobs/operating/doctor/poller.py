@@ -22,7 +22,7 @@ MOST_FUNCTIONS = 50
 def poller(queue: JobQueue) -> Iterator[Finding]:
     """Who polls, as the table knows it."""
     agreed, now = queue.store.control.read(), queue.now()
-    if agreed.ticked_at is None:
+    if agreed.looked_at is None:
         advice = "enable the rule that ticks it; a dynajobs worker leaves no trace here"
         yield wrong("poller", "no poller has ever looked", advice)
     else:
@@ -30,7 +30,7 @@ def poller(queue: JobQueue) -> Iterator[Finding]:
         yield Finding(
             check="poller",
             ok=not silent,
-            evidence=f"last looked {words.relative(agreed.ticked_at, now)}",
+            evidence=f"last looked {words.relative(agreed.looked_at, now)}",
             advice="look at its log, and at the rule that ticks it" if silent else "",
         )
     if agreed.poller and not agreed.poller.enabled:
