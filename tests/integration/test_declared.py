@@ -294,3 +294,19 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidSchedule):
         read_file(path)
+
+
+def test_what_could_not_be_applied_is_known_before_anything_changes(moto_queue: JobQueue) -> None:
+    """An operator gave `b` a template whose place the declaration's new payload takes; `c` cannot be."""
+    moto_queue.templates.create("t", "work")
+    declared = {name: {"job_type": "work", "cron": "@daily", "payload": {"n": 1}} for name in "ab"}
+    moto_queue.schedules.sync(declared)
+    moto_queue.schedules.update("b", template="t", payload=None)
+    changed = {name: {**each, "payload": {"n": 2}} for name, each in declared.items()}
+
+    predicted = moto_queue.schedules.sync(changed, dry_run=True)
+    done = moto_queue.schedules.sync(changed)
+
+    assert told(predicted) == told(done) == [("a", "updated"), ("b", "updated")]
+    seen = moto_queue.schedules.get("b")
+    assert (seen.job_type, seen.template, seen.payload) == ("work", None, {"n": 2})

@@ -192,3 +192,29 @@ def test_each_has_a_handler_that_takes_its_payload(queue: JobQueue) -> None:
     done = drain(queue, housekeeping.registry(queue))
 
     assert [job.status for job in done] == [Status.COMPLETED] * len(HOUSEKEEPING)
+
+
+def test_the_history_of_dead_letters_that_go_stays_its_time(
+    queue: JobQueue, jobs: Registry, clock: Clock
+) -> None:
+    queue.schedules.create("s", "work", cron="@hourly", payload={"do": "discard"})
+    clock.advance(timedelta(hours=1))
+    once: dict[str, Any] = {"dedup_key": "once", "dedup_window": "w"}
+    first = queue.enqueue("work", {"do": "discard"}, **once)
+    assert len(drain(queue, jobs)) == 2
+    queue.schedules.disable("s")
+    clock.advance(2 * DAY)
+
+    assert counts(housekeeping.delete_dead_letters(queue, 1)) == {"jobs": 2}
+
+    assert [run.outcome for run in queue.schedules.runs("s")] == ["dead_letter"]
+    again = queue.enqueue("work", **once)
+    assert (again.id, again.created) == (first.id, False)
+    clock.advance(LATER)
+    assert counts(housekeeping.delete_expired(queue)) == {"jobs": 0, "slots": 1}
+
+
+@pytest.mark.parametrize("days", [0, 36_501, "many"])
+def test_a_number_of_days_that_makes_no_sense(days: Any) -> None:
+    with pytest.raises(ValueError, match="days"):
+        housekeeping.DeadLetters.model_validate({"days": days})

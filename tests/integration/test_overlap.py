@@ -1,6 +1,7 @@
 """A slot that comes while the run before it is not over."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,38 @@ def test_catching_up_obeys_overlap(queue: JobQueue, clock: Clock, overlap: str, 
     assert [run.scheduled_for for run in ran] == [at(hour) for hour in range(jobs, 0, -1)]
     told = sum(run.count for run in queue.schedules.runs("s"))
     assert told == 4
+
+
+def test_skipped_slots_that_are_not_in_a_row_are_told_one_by_one(queue: JobQueue, clock: Clock) -> None:
+    queue.schedules.create("s", "work", cron=HOURLY, overlap="skip")
+    assert [fire_at(queue, clock, hour) for hour in (1, 2)] == [1, 0]
+    queue.schedules.disable("s")
+    clock.set(at(9, 30))
+    queue.schedules.enable("s")
+
+    assert [fire_at(queue, clock, hour) for hour in (10, 11)] == [0, 0]
+
+    assert [entry for entry in history(queue) if entry[1] == "skipped"] == [
+        (at(11), "skipped", "scheduler", 2),
+        (at(2), "skipped", "scheduler", 1),
+    ]
+
+
+def test_one_that_waits_is_held_back_also_while_the_one_before_moves(
+    moto_queue: JobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first fails between the look at its record and the look at its job: it lives on elsewhere."""
+    queue = moto_queue
+    queue.schedules.create("s", "work", cron=HOURLY, overlap="queue_one", payload={"do": "fail"})
+    assert [fire_at(queue, clock, hour) for hour in (1, 2)] == [1, 1]
+    first, second = queue.list().jobs
+    get, calls = queue.store.table.get, list[int]()
+
+    def moving(key: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            queue.reschedule(first, run_at=at(5))
+        return get(key, **options)
+
+    monkeypatch.setattr(queue.store.table, "get", moving)
+    assert queue.store.held_back(second)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynajobs import InvalidJob, JobQueue, Registry, ReservationBusy, Status, reservation
+from dynajobs import InvalidJob, JobQueue, Registry, ReservationBusy, Status, Unavailable, reservation
 from dynajobs.poller import Poller
 from dynajobs.testing import Clock, drain
 from dynajobs.vigil import WATCH, Vigil
@@ -301,3 +301,44 @@ def test_of_many_who_do_not_wait_one_has_it(concurrent_queue: JobQueue) -> None:
             answers = race(enter)
 
         assert sum(isinstance(answer, ReservationBusy) for answer in answers) == 15
+
+
+def test_one_that_was_taken_while_a_poll_looked_around_counts(
+    moto_queue: JobQueue, monkeypatch: pytest.MonkeyPatch, crashes: ExitStack, delivery: Delivery
+) -> None:
+    moto_queue.enqueue("work")
+    poller = Poller(moto_queue, delivery)
+    look = poller.scheduler.look
+
+    def long_look(*arguments: Any) -> int:
+        crashes.enter_context(moto_queue.reserve("a"))
+        return look(*arguments)
+
+    monkeypatch.setattr(poller.scheduler, "look", long_look)
+
+    assert poller.poll().claimed == 0
+    assert delivery.jobs == []
+
+
+def test_one_whose_beginning_failed_is_released(
+    moto_queue: JobQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: JobQueue) -> int:
+        raise Unavailable("throttled")
+
+    monkeypatch.setattr(reservation, "_in_flight", fail)
+    with pytest.raises(Unavailable), moto_queue.reserve("a"):
+        pytest.fail("it was given")
+
+    seen = moto_queue.reservation()
+    assert seen is not None
+    assert seen.status == "released"
+
+
+def test_one_that_outlived_its_time_says_so(
+    moto_queue: JobQueue, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with moto_queue.reserve("a", ttl=60):
+        clock.advance(61)
+
+    assert "jobs may have run" in caplog.text

@@ -8,6 +8,7 @@ import pytest
 from dynajobs import InvalidJob, InvalidSchedule, JobQueue
 from tests.support.firing import at
 from tests.support.table import all_items
+from tests.support.work import working
 
 GOOD: dict[str, Any] = {"job_type": "work", "cron": "0 8 * * *"}
 BAD: list[tuple[str, Any]] = [
@@ -187,3 +188,34 @@ def test_next_takes_a_sensible_number(moto_queue: JobQueue, n: Any) -> None:
 def test_a_bad_span_is_refused(moto_queue: JobQueue, start: Any, end: Any, field: str) -> None:
     moto_queue.schedules.create("s", **GOOD)
     assert refusal(moto_queue.schedules.backfill, "s", start, end).field == field
+
+
+def test_the_longest_window_there_is_can_be_read_back(moto_queue: JobQueue) -> None:
+    made = moto_queue.schedules.create("s", "work", cron="@daily", catchup_window=timedelta.max)
+
+    assert moto_queue.schedules.get("s").catchup_window == made.catchup_window == timedelta.max
+    assert [each.name for each in moto_queue.schedules.list()] == ["s"]
+
+
+def test_a_payload_that_no_longer_fits_keeps_nobody_from_disabling(
+    moto_client: Any, moto_queue: JobQueue
+) -> None:
+    moto_queue.schedules.create("s", "work", cron="@daily", payload={"n": "no number"})
+    queue = JobQueue(moto_queue.settings.table, client=moto_client, registry=working())
+
+    assert not queue.schedules.disable("s").enabled
+    assert queue.schedules.update("s", description="d").description == "d"
+    with pytest.raises(InvalidSchedule, match="payload"):
+        queue.schedules.update("s", payload={"n": "still none"})
+
+
+def test_what_is_wrong_with_contents_is_said_without_them(moto_queue: JobQueue) -> None:
+    secret = {"pin": "1234"}
+    wrong: list[dict[str, Any]] = [
+        {"template": "t", "payload": secret},
+        {"job_type": "a", "param_overrides": secret},
+    ]
+    for options in wrong:
+        with pytest.raises(InvalidSchedule) as refused:
+            moto_queue.schedules.create("s", cron="@daily", **options)
+        assert "1234" not in str(refused.value)

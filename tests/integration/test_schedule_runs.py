@@ -353,3 +353,52 @@ def test_records_expire_with_the_history(moto_queue: JobQueue, clock: Clock, job
     drain(moto_queue, jobs)
 
     assert all("expires_at" in item for item in slot_records(moto_queue))
+
+
+def test_a_run_that_is_cancelled_while_it_waits_took_no_time(make_queue: MakeQueue, clock: Clock) -> None:
+    queue = make_queue(base_delay_seconds=86400)
+    queue.schedules.create("s", "work", cron=HOURLY, payload={"do": "fail"})
+    clock.set(at(1))
+    drain(queue, working())
+    clock.set(at(9))
+    [waiting] = queue.list(status="failed")
+    queue.cancel(waiting)
+
+    [run] = [run for run in queue.schedules.runs("s") if run.scheduled_for == at(1)]
+    assert (run.outcome, run.started_at, run.duration, run.message) == ("cancelled", None, None, None)
+
+
+def test_a_dead_run_that_is_retried_knows_its_slot(moto_queue: JobQueue, clock: Clock) -> None:
+    seen: list[datetime] = []
+    moto_queue.schedules.create("s", "work", cron=HOURLY, payload={"do": "discard"})
+    clock.set(at(1))
+    [dead] = drain(moto_queue, working())
+    moto_queue.schedules.disable("s")
+    clock.set(at(3, 20))
+    new = moto_queue.retry(dead)
+    for _ in range(2):  # and the retry of a retry
+        registry = Registry()
+
+        @registry.handler("work")
+        def work(_: dict[str, Any], ctx: JobContext) -> None:
+            seen.append(ctx.scheduled_for)
+
+        [done] = drain(moto_queue, registry)
+        assert done.id == new.id
+        new = moto_queue.retry(done)
+
+    assert seen == [at(1), at(1)]
+
+
+def test_runs_that_are_not_over_hide_no_success(
+    moto_queue: JobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dynajobs.history.SEARCHED", 3)
+    moto_queue.schedules.create("s", "work", cron=HOURLY, catchup="all")
+    clock.set(at(1))
+    drain(moto_queue, working())
+    clock.set(at(12))
+    fire(moto_queue)
+
+    assert len(moto_queue.list(status="pending")) == 11
+    assert moto_queue.schedules.get("s").last_success_at == at(1)

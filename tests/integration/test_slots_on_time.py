@@ -292,3 +292,29 @@ def test_a_worker_without_the_scheduler_fires_nothing(
     assert Worker(queue, working()).run(once=True)
 
     assert history(queue) == []
+
+
+def test_drain_decides_about_every_slot_that_is_due(
+    concurrent_queue: JobQueue, clock: Clock, jobs: Registry
+) -> None:
+    """Skipped slots make no jobs, and a look decides about a hundred."""
+    concurrent_queue.schedules.create("s", "work", cron=MINUTELY, catchup="all", overlap="skip")
+    clock.set(at(0, 1))
+    Poller(concurrent_queue, Delivery()).poll()  # claimed, and never begun
+    clock.set(at(4, 30, 20))
+    drain(concurrent_queue, jobs, limit=1)
+
+    assert concurrent_queue.schedules.get("s").next_run_at == at(4, 31)
+
+
+def test_a_schedule_made_while_another_slot_is_waited_for_is_fired_at_its_time(
+    watch: Watch, clock: Clock
+) -> None:
+    clock.set(at(0, 0, 40))
+    watch.queue.schedules.create("known", "work", cron="2 * * * *")
+    watch.queue.enqueue("work", delay=45)
+    watch.happens[at(0, 0, 50)] = lambda: watch.queue.schedules.create("new", "work", cron="1 * * * *")
+
+    watch.keep()
+
+    assert ("new", at(0, 1)) in watch.starts

@@ -83,8 +83,9 @@ class JobContext:
 
 def _slot(job: Job) -> datetime | None:
     """The slot of a scheduled job: it stays what it was when the job itself is moved to a later time."""
-    if job.schedule_name is None or job.dedup_sk is None:
+    slot = job.slot or job.dedup_sk
+    if job.schedule_name is None or slot is None:
         return None
     with suppress(ValueError):
-        return keys.parse_slot_key(job.dedup_sk)
+        return keys.parse_slot_key(slot)
     return None

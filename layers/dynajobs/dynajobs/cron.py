@@ -309,12 +309,18 @@ def _change(zone: ZoneInfo, start: datetime, end: datetime) -> datetime:
 
 def warnings(cron: Cron, now: datetime) -> tuple[str, ...]:
     """What the changes of clocks in the next two years do to runs, a sentence for each; at most five."""
-    found = (_warning(cron, start, end) for start, end in _changes(cron._zone, _instant(now)))
+    hour = _instant(now).replace(minute=0, second=0, microsecond=0)
+    found = (_warning(cron, start, end) for start, end in _changes(cron._zone, hour))
     return tuple(islice((sentence for sentence in found if sentence), _MOST_WARNINGS))
 
 
-def _changes(zone: ZoneInfo, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """What the clock shows at each change when it comes and as it is then set."""
+@lru_cache(256)
+def _changes(zone: ZoneInfo, now: datetime) -> tuple[tuple[datetime, datetime], ...]:
+    """What the clock shows at each change of two years when it comes and as it is then set."""
+    return tuple(_walk_changes(zone, now))
+
+
+def _walk_changes(zone: ZoneInfo, now: datetime) -> Iterator[tuple[datetime, datetime]]:
     days = [now + n * _DAY for n in range(732)]
     for day, following in pairwise(days):
         before, after = day.astimezone(zone).utcoffset(), following.astimezone(zone).utcoffset()

@@ -22,6 +22,9 @@ _LEFT_ALONE = ("enabled",)
 """What a declaration says for a new schedule only."""
 
 
+_WORK = frozenset({"job_type", "payload", "template", "param_overrides"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What a declaration did to one schedule, or would do. `action`: created updated unchanged.
@@ -42,7 +45,10 @@ def sync(
     declared = source if isinstance(source, Mapping) else source.schedules
     # All are checked first: a mistake in one must not leave half of them changed.
     wanted = {name: _checked(name, arguments) for name, arguments in declared.items()}
-    return tuple(_sync_one(schedules, name, wanted[name], dry_run=dry_run) for name in sorted(wanted))
+    planned = tuple(_sync_one(schedules, name, wanted[name], dry_run=True) for name in sorted(wanted))
+    if dry_run:
+        return planned
+    return tuple(_sync_one(schedules, name, wanted[name], dry_run=False) for name in sorted(wanted))
 
 
 def _sync_one(schedules: Schedules, name: str, wanted: dict[str, Any], *, dry_run: bool) -> Change:
@@ -63,9 +69,16 @@ def _sync_one(schedules: Schedules, name: str, wanted: dict[str, Any], *, dry_ru
         for each in ARGUMENTS
         if each not in _LEFT_ALONE and before.get(each) != wanted[each] and stored[each] != wanted[each]
     )
-    if not dry_run and (changed or said != dump_json(wanted)):
-        arguments = _arguments(wanted)
-        schedules.change(name, {each: arguments[each] for each in changed}, declared=dump_json(wanted))
+    if _WORK & set(changed):  # what is run is one thing: half of it would not fit the other half
+        changed = tuple(
+            each for each in ARGUMENTS if each in changed or (each in _WORK and stored[each] != wanted[each])
+        )
+    arguments = _arguments(wanted)
+    changes = {each: arguments[each] for each in changed}
+    if dry_run:
+        schedules.checked_change(entry.schedule, changes)
+    elif changed or said != dump_json(wanted):
+        schedules.change(name, changes, declared=dump_json(wanted))
     drift = {
         each: (wanted[each], stored[each])
         for each in ARGUMENTS

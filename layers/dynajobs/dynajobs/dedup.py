@@ -138,7 +138,8 @@ def _outcome(job: Job, settings: Settings) -> Item:
         "finished_at": {"S": keys.timestamp(job.finished_at)},
         settings.ttl_attribute: {"N": str(int(job.finished_at.timestamp() + keep.total_seconds()))},
     }
-    if job.schedule_name and job.runs:
+    # A job that ended while it waited did not end with its last run.
+    if job.schedule_name and job.runs and job.runs[-1].finished_at == job.finished_at:
         run = job.runs[-1]
         if run.started_at:
             found["started_at"] = {"S": keys.timestamp(run.started_at)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -25,6 +26,15 @@ ONE_BY_ONE = 4
 TRY_AGAIN = timedelta(seconds=1)
 """After so long whoever watches tries again to fire what the table did not answer for."""
 
+LOOK_EVERY = timedelta(seconds=5)
+"""So often whoever watches looks for schedules that were made or changed meanwhile."""
+
+AT_ONCE = 100
+"""Schedules that are read and fired before it is asked how long it has taken."""
+
+LOOK_LASTS = 10.0
+"""Seconds after which what is still due waits for the next look."""
+
 MAX_TRIES = 3
 """How often a schedule that changed meanwhile is decided anew, before the next look does it."""
 
@@ -39,13 +49,17 @@ class Scheduler:
         self.coming: datetime | None = None
         """The next slot, if at the last look it was as near as was asked."""
 
+        self._looked_at: datetime | None = None
+
     def awaits(self, now: datetime) -> bool:
-        """The slot that was coming at the last look is due now."""
-        return self.coming is not None and self.coming <= now
+        """A slot is due by the last look, or that was so long ago that there may be new schedules."""
+        if self.coming is not None and self.coming <= now:
+            return True
+        return self._looked_at is not None and now - self._looked_at >= LOOK_EVERY
 
     def look(self, now: datetime, ahead: timedelta = timedelta(0)) -> int:
         """Fire every slot that is due; how many jobs that made. Its cost depends on what is due alone."""
-        self.coming = None
+        self.coming, self._looked_at = None, now
         if not self.queue.settings.scheduler_enabled:
             return 0
         due: list[Item] = []
@@ -56,12 +70,17 @@ class Scheduler:
             due.append(schedule_key(name))
         if not due:
             return 0
-        found = self.queue.store.table.get_many(due, consistent=True)
-        answers = self._fire_all(found, now)
-        for _, following in answers:
-            if following is not None and following <= now + ahead:
-                self._expect(following)
-        return sum(fired for fired, _ in answers)
+        fired, started = 0, time.monotonic()
+        for start in range(0, len(due), AT_ONCE):
+            if time.monotonic() - started > LOOK_LASTS:
+                self._expect(now)  # jobs must not wait for all of it
+                break
+            found = self.queue.store.table.get_many(due[start : start + AT_ONCE], consistent=True)
+            for made, following in self._fire_all(found, now):
+                fired += made
+                if following is not None and following <= now + ahead:
+                    self._expect(following)
+        return fired
 
     def next_slot(self) -> datetime | None:
         """The next slot of all, however far off."""

@@ -14,7 +14,7 @@ from dynajobs import keys
 from dynajobs.dedup import record_lifetime
 from dynajobs.dynamo import Expression
 from dynajobs.errors import InvalidCursor
-from dynajobs.item import Item, Malformed, decode, key_of
+from dynajobs.item import Item, Malformed, decode
 from dynajobs.job import Job, Status
 from dynajobs.jsons import cut_text, load_json
 from dynajobs.schedule import ScheduleRun
@@ -24,7 +24,10 @@ SUMMED_UP = 50
 """Finished runs that the success rate and the durations are over."""
 
 SEARCHED = 1000
-"""Records examined for the last success, for a summary, or for runs that are still live."""
+"""Finished runs among which the last success is looked for."""
+
+LOOKED_AT = 3000
+"""Records of all kinds that are read for that."""
 
 MAX_MESSAGE = 1024
 _FINISHED = frozenset({"completed", "dead_letter", "cancelled"})
@@ -107,17 +110,18 @@ def summarize(store: Store, schedule: str, recent: int = 0) -> Summary:
     finished: list[ScheduleRun] = []
     latest: list[ScheduleRun] = []
     succeeded: datetime | None = None
-    for item in islice(records(store, schedule), SEARCHED):
+    ended = 0
+    for item in islice(records(store, schedule), LOOKED_AT):
         if len(latest) < recent:
             latest.append(_run(item, None, store))
         if item.get("outcome", {}).get("S") not in _FINISHED:
             continue
-        run = _run(item, None, store)
+        run, ended = _run(item, None, store), ended + 1
         if len(finished) < SUMMED_UP:
             finished.append(run)
         if run.success and run.finished_at:
             succeeded = max(succeeded or run.finished_at, run.finished_at)
-        if len(finished) >= SUMMED_UP and succeeded:
+        if len(finished) >= SUMMED_UP and (succeeded or ended >= SEARCHED):
             break
     took = [run.duration for run in finished if run.duration is not None]
     return Summary(
@@ -137,22 +141,9 @@ def previous_success(store: Store, job: Job) -> datetime | None:
 
 
 def recent(store: Store, schedule: str) -> tuple[Item | None, list[Item]]:
-    """The newest record, and the recent ones whose run has not ended."""
+    """The newest record, and those of the last fifty whose run has not ended."""
     found = list(islice(records(store, schedule), SUMMED_UP))
-    return (found[0] if found else None), [item for item in found if is_live(store, item)]
-
-
-def is_live(store: Store, item: Item) -> bool:
-    """Whether a record's run is still to end: it has no outcome and its job is there."""
-    target = _target(item)
-    if not _is_open(item) or target is None:
-        return False
-    pk, sk = target
-    if store.table.get({"PK": {"S": pk}, "SK": {"S": sk}}) is not None:
-        return True
-    # It may have moved or finished in between.
-    fresh = store.table.get(key_of(item))
-    return fresh is not None and _is_open(fresh) and _target(fresh) != target
+    return (found[0] if found else None), [item for item in found if store.is_live(item)]
 
 
 def _is_open(item: Item) -> bool:

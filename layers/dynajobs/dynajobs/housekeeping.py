@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from dynajobs import keys, listing
 from dynajobs.control import RESERVATION
+from dynajobs.dedup import MIN_RETENTION
 from dynajobs.dynamo import Conflict, Expression
 from dynajobs.installing import DELETE_DEAD_LETTERS, DELETE_EXPIRED, EXPIRE_RESERVATION, RECOVER_LANES
 from dynajobs.item import Item, key_of
@@ -46,7 +47,7 @@ class Nothing(BaseModel):
 class DeadLetters(BaseModel):
     """`days` after which dead letters are deleted; without it they stay for ever."""
 
-    days: int | None = Field(default=None, ge=1)
+    days: int | None = Field(default=None, ge=1, le=36_500)
 
 
 def registry(queue: JobQueue) -> Registry:
@@ -78,13 +79,13 @@ def delete_expired(queue: JobQueue) -> JobResult:
     jobs = sum(
         _delete_job(queue, item)
         for status in (Status.COMPLETED, Status.CANCELLED)
-        for item in _finished_before(queue, status, too_old)
+        for item in _finished_before(queue, status, too_old - timedelta(days=queue.settings.retention_days))
         if _expired(item, too_old, queue) and _record_expired(queue, item, too_old)
     )
     slots = sum(
         _delete(queue, item)
         for entry in queue.schedules.entries()
-        for item in islice(_oldest_slots(queue, entry.schedule.name), MOST)
+        for item in islice(_oldest_slots(queue, entry.schedule.name, too_old - MIN_RETENTION), MOST)
         if _expired(item, too_old, queue)
     )
     return JobResult(
@@ -94,7 +95,10 @@ def delete_expired(queue: JobQueue) -> JobResult:
 
 
 def delete_dead_letters(queue: JobQueue, days: int | None) -> JobResult:
-    """Dead letters older than so many days, with their records; none unless a number is given."""
+    """Dead letters older than so many days; none unless a number is given.
+
+    What they were the runs of stays in the history for as long as a record is kept.
+    """
     if days is None:
         return JobResult(message="dead letters are kept for ever", details={"jobs": 0})
     too_old = queue.now() - timedelta(days=days)
@@ -153,11 +157,12 @@ def _finished_before(queue: JobQueue, status: Status, moment: datetime) -> Itera
             yield from store.table.get_many([key_of(item) for item in page["Items"]])
 
 
-def _oldest_slots(queue: JobQueue, schedule: str) -> Iterator[Item]:
+def _oldest_slots(queue: JobQueue, schedule: str, before: datetime) -> Iterator[Item]:
     expression = Expression()
     partition = expression.value({"S": keys.slots_partition(schedule)})
+    end = expression.value({"S": keys.slot_key(before)})
     for page in queue.store.table.query(
-        KeyConditionExpression=f"PK = {partition}", Limit=100, **expression.parameters()
+        KeyConditionExpression=f"PK = {partition} AND SK < {end}", Limit=100, **expression.parameters()
     ):
         yield from page["Items"]
 
@@ -183,7 +188,8 @@ def _record(queue: JobQueue, job: Item) -> Item | None:
 
 def _delete_job(queue: JobQueue, job: Item) -> bool:
     """The job last: what a crash leaves is found again by it."""
-    if record := _record(queue, job):
+    record = _record(queue, job)
+    if record and _expired(record, queue.now(), queue):
         _delete(queue, record)
     for run in queue.store.older_runs(job["PK"]["S"].removeprefix(keys.job_partition(""))):
         _delete(queue, run)

@@ -35,6 +35,7 @@ _TEXTS = (
     "dedup_pk",
     "dedup_sk",
     "waits_for",
+    "slot",
 )
 _TIMES = ("lock_expires_at", "updated_at", "finished_at", "completed_at")
 _COUNTS = ("undelivered", "version", "runs_closed")

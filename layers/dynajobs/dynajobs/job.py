@@ -87,6 +87,9 @@ class Job:
     runs_closed: int = 0
     dedup_pk: str | None = None
     dedup_sk: str | None = None
+    slot: str | None = None
+    """Of a job that runs a slot of its schedule again: that slot. Its own record is the first job's."""
+
     waits_for: str | None = None
     """The slot of the same schedule whose run has to be over before this one starts."""
 

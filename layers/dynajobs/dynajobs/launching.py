@@ -56,6 +56,8 @@ def fire(queue: JobQueue, entry: Entry, seen: datetime, step: Step, now: datetim
             # The slot has a job already, by a backfill or before the cron was edited: go on without.
             refused |= {"slot": None, "job": None}
             job = None
+        if {"merged", "skipped"} & refused.keys():
+            refused |= {"merged": None}  # what it told must not go with a record that is not put
         writes = [(role, action) for role, action in writes if role not in refused]
 
 
@@ -129,7 +131,7 @@ def _skip(
     """One record tells of all slots skipped in a row: the last one's takes the place of the one before."""
     table, count = queue.store.table, 1
     plan: Plan = []
-    if newest and newest.get("outcome") == {"S": "skipped"}:
+    if newest and _is_before(entry, newest, slot, reason):
         expression = Expression()
         count += int(newest.get("count", {}).get("N", "1"))
         condition = expression.as_seen(newest, "outcome", "count")
@@ -141,6 +143,16 @@ def _skip(
         queue.store, entry.schedule.name, slot, "skipped", now, count=count, message=reason
     )
     return [*plan, ("skipped", table.action("Put", Item=skipped, ConditionExpression=NEW))]
+
+
+def _is_before(entry: Entry, newest: Item, slot: datetime, reason: str) -> bool:
+    """Whether a record is that of the slot right before this one, skipped for the same reason."""
+    if newest.get("outcome") != {"S": "skipped"} or newest.get("message") != {"S": reason}:
+        return False
+    try:
+        return entry.cron.after(keys.parse_slot_key(newest["SK"]["S"])) == slot
+    except (ValueError, DynajobsError):
+        return False
 
 
 def _job(queue: JobQueue, entry: Entry, slot: datetime, now: datetime, triggered_by: str) -> Job:

@@ -163,6 +163,7 @@ def retry(job: Job, now: datetime, *, new_id: str, shard: int) -> Job:
         group_id=job.group_id,
         schedule_name=job.schedule_name,
         triggered_by="retry",
+        slot=job.slot or (job.dedup_sk if job.schedule_name else None),
         template=job.template,
         retry_of=job.id,
         shard=shard,

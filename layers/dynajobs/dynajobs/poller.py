@@ -122,7 +122,7 @@ class Poller:
         survey = self._survey(walk)
         self.leases = survey.leases
         due, room = survey.due, self.settings.max_in_flight - self.leases
-        if agreed.reserved(walk.now):
+        if self._reserved(survey):
             room = 0
         elif sharing:
             room = self._share_out(survey, agreed.shards, room)
@@ -142,7 +142,7 @@ class Poller:
         walk = self._walk(range(shards), since=since, ahead=ahead, consistent=consistent)
         survey = self._survey(walk)
         room = self.settings.max_in_flight - self.leases
-        if survey.due and self.queue.store.control.read().reserved(now):
+        if self._reserved(survey):
             room = 0
         return self._with_slots(self._hand_out(walk, survey, room), fired)
 
@@ -160,8 +160,9 @@ class Poller:
             return Pass()
         agreed = self.queue.store.control.read()
         walk = self._walk(range(part, agreed.shards, parts))
-        room = 0 if agreed.reserved(walk.now) else min(room, self.settings.max_in_flight)
-        return self._hand_out(walk, self._survey(walk), room)
+        survey = self._survey(walk)
+        room = 0 if self._reserved(survey) else min(room, self.settings.max_in_flight)
+        return self._hand_out(walk, survey, room)
 
     def start(self, found: Iterable[Stored], room: int) -> Pass:
         """Claim jobs and hand each over, side by side in rounds, as far as there is room."""
@@ -176,6 +177,10 @@ class Poller:
                     done.waiting += answers.count(None)
         self.leases += done.claimed
         return done
+
+    def _reserved(self, survey: Survey) -> bool:
+        """Asked after all that takes time, right before the first claim."""
+        return survey.due > 0 and self.queue.store.control.reserved(self.queue.now(), fresh=True)
 
     def _enabled(self) -> bool:
         if not self.settings.enabled:

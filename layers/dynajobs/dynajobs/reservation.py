@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dynajobs import keys, lifecycle
 from dynajobs.control import RESERVATION, Reservation
 from dynajobs.dynamo import Conflict, Expression
-from dynajobs.errors import InvalidJob, ReservationBusy
+from dynajobs.errors import InvalidJob, ReservationBusy, Unavailable
 from dynajobs.item import Item
 from dynajobs.lanes import Walk
 from dynajobs.producing import duration
@@ -45,6 +45,8 @@ def reserve(
     try:
         yield held
     finally:
+        if queue.now() > held.until:
+            logger.warning("the reservation was over before its end: jobs may have run", extra={"by": by})
         release(queue, token)
 
 
@@ -62,7 +64,11 @@ def take(queue: JobQueue, by: str, ttl: timedelta | float, token: str) -> Reserv
             "or wait for it"
         )
     logger.info("reserved", extra={"by": by, "until": keys.timestamp(held.until)})
-    return replace(held, in_flight=_in_flight(queue))
+    try:
+        return replace(held, in_flight=_in_flight(queue))
+    except BaseException:
+        release(queue, token)  # nobody would know what ends it
+        raise
 
 
 def release(queue: JobQueue, token: str | None = None) -> bool:
@@ -104,7 +110,9 @@ def _take(queue: JobQueue, by: str, token: str, length: timedelta) -> Reservatio
     try:
         queue.store.table.update(RESERVATION, change, free, expression)
     except Conflict as conflict:
-        if conflict.item is not None and conflict.item.get("token") != {"S": token}:
+        if conflict.item is None:
+            raise Unavailable("somebody holds the reservation, but the table did not say who") from conflict
+        if conflict.item.get("token") != {"S": token}:
             return conflict.item
     return Reservation(by=by, status="active", since=now, until=until)
 
@@ -112,7 +120,7 @@ def _take(queue: JobQueue, by: str, token: str, length: timedelta) -> Reservatio
 def _in_flight(queue: JobQueue) -> int:
     """How many jobs run under a lease now."""
     now, shards = queue.now(), queue.store.control.read().shards
-    walk = Walk(queue.store, now, range(shards), Telemetry(queue.settings))
+    walk = Walk(queue.store, now, range(shards), Telemetry(queue.settings), consistent=True)
     return sum(
         not lifecycle.claimable(seen.job, now)
         for priority in keys.PRIORITIES

@@ -174,6 +174,13 @@ def index_key(name: str, next_run_at: datetime, index: str) -> Item:
     }
 
 
+def _window(seconds: float) -> timedelta:
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError:  # the longest there is, rounded up
+        return timedelta.max
+
+
 def decode_schedule(item: Item) -> Entry:
     """The schedule of an item; `Malformed` if it is none."""
     name = item["SK"]["S"]
@@ -186,7 +193,7 @@ def decode_schedule(item: Item) -> Entry:
         if "max_attempts" in item:
             arguments["max_attempts"] = int(item["max_attempts"]["N"])
         if "catchup_window" in item:
-            arguments["catchup_window"] = timedelta(seconds=float(item["catchup_window"]["N"]))
+            arguments["catchup_window"] = _window(float(item["catchup_window"]["N"]))
         moments = {each: keys.parse_time(item[each]["S"]) for each in _TIMES if each in item}
         schedule = replace(
             checked_schedule(name, arguments),

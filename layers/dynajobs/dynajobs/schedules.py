@@ -117,7 +117,7 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
         """`update` with its arguments as a mapping, and what a declaration said."""
         for _ in range(MAX_TRIES):
             entry = self.entry(name)
-            schedule = self._changed(entry.schedule, changes)
+            schedule = self.checked_change(entry.schedule, changes)
             said = entry.item.get("declared", {}).get("S")
             if schedule != entry.schedule or declared not in (None, said):
                 item = self._item(schedule, declared or said)
@@ -243,23 +243,27 @@ datetime.datetime(2026, 11, 20, 1, 0, tzinfo=datetime.timezone.utc)]
                 except Malformed as error:
                     logger.warning("schedule left out", extra={"reason": str(error)})
 
-    def _checked(self, name: str, arguments: Mapping[str, Any]) -> Schedule:
+    def _checked(self, name: str, arguments: Mapping[str, Any], *, anew: bool = True) -> Schedule:
+        """What the arguments say; a payload that is not new need not fit the model of today."""
         schedule = checked_schedule(name, {key: value for key, value in arguments.items() if key != "name"})
-        if self._queue.registry is not None and schedule.job_type is not None:
+        if anew and self._queue.registry is not None and schedule.job_type is not None:
             try:
                 self._queue.registry.check(schedule.job_type, producing.payload_text(schedule.payload))
             except InvalidJob as error:
                 raise InvalidSchedule(str(error), field="payload") from None
         return schedule
 
-    def _changed(self, old: Schedule, changes: Mapping[str, Any]) -> Schedule:
+    def checked_change(self, old: Schedule, changes: Mapping[str, Any]) -> Schedule:
+        """What a schedule would be after a change, or what is wrong with it."""
         arguments = {name: getattr(old, name) for name in ARGUMENTS}
         # A schedule has a type or a template: the new one takes the old one's place.
         if changes.get("template") is not None:
             arguments |= {"job_type": None, "payload": None}
         elif changes.get("job_type") is not None:
             arguments |= {"template": None, "param_overrides": None}
-        new = self._checked(old.name, arguments | dict(changes))
+        new = self._checked(
+            old.name, arguments | dict(changes), anew=bool({"job_type", "payload"} & set(changes))
+        )
         recount = (new.cron, new.timezone) != (old.cron, old.timezone) or not old.enabled
         next_run_at = None
         if new.enabled:

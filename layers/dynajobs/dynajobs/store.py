@@ -156,9 +156,20 @@ class Store:
         if job.waits_for is None or job.dedup_pk is None:
             return False
         record = self.table.get({"PK": {"S": job.dedup_pk}, "SK": {"S": job.waits_for}})
-        if record is None or "outcome" in record or "job_pk" not in record:
-            return False
-        return self.table.get({"PK": record["job_pk"], "SK": record["job_sk"]}) is not None
+        return record is not None and self.is_live(record)
+
+    def is_live(self, record: Item) -> bool:
+        """Whether the job of a record is yet to end: the record has no outcome, and the job is there."""
+        while "outcome" not in record and "job_pk" in record and "job_sk" in record:
+            target = {"PK": record["job_pk"], "SK": record["job_sk"]}
+            if self.table.get(target) is not None:
+                return True
+            # It may have moved or finished in between.
+            fresh = self.table.get(key_of(record))
+            if fresh is None or {"PK": fresh.get("job_pk"), "SK": fresh.get("job_sk")} == target:
+                return False
+            record = fresh
+        return False
 
     def begin(
         self,

@@ -91,8 +91,10 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
     while executions < limit:
         if looked_at != queue.now():
             now = queue.now()
-            # One look fires a bounded number of slots: there may be more.
-            looked_at = None if scheduler.look(now) else now
+            scheduler.look(now)
+            # One look decides about a bounded number of slots: there may be more.
+            more = scheduler.coming is not None and scheduler.coming <= now
+            looked_at = None if more else now
         seen = next(_claimable(queue, executor), None)
         if seen is None:
             idle += 1

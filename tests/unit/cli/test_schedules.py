@@ -163,4 +163,4 @@ def test_backfill(run: Run) -> None:
     span = ("--start", (NOW - 3 * day).isoformat(), "--end", (NOW - day).isoformat())
 
     assert len(answer(run("schedules", "backfill", "nightly", *span, "--json"))["job_ids"]) == 2
-    assert run("schedules", "backfill", "nightly", *span).stdout == "Every slot there has its job.\n"
+    assert run("schedules", "backfill", "nightly", *span).stdout == "There are no new slots to run there.\n"

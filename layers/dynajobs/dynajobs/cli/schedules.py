@@ -246,7 +246,7 @@ def backfill(name: str, where: Where, as_json: bool, start: datetime, end: datet
         output.print_json(view)
         return
     made = words.plural(len(view["job_ids"]), "slot")
-    click.echo(f"{made} enqueued, due now." if view["job_ids"] else "Every slot there has its job.")
+    click.echo(f"{made} enqueued, due now." if view["job_ids"] else "There are no new slots to run there.")
 
 
 @schedules.command()

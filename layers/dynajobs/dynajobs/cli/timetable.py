@@ -108,7 +108,7 @@ def _facts(schedule: View, now: datetime) -> dict[str, str]:
 
 def run_table(runs: Sequence[View], now: datetime) -> RenderableType:
     """Runs, newest first."""
-    table = output.plain_table("SLOT", "BY", "OUTCOME", "TOOK", "JOB", "", right=("TOOK",))
+    table = output.plain_table("SLOT, UTC", "BY", "OUTCOME", "TOOK", "JOB", "", right=("TOOK",))
     for run in runs:
         outcome = run["outcome"] if run["count"] == 1 else f"{run['outcome']} x{run['count']:,}"
         table.add_row(
