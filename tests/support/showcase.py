@@ -1,9 +1,11 @@
 """A table with a bit of everything that the operators' page can show, lived through in two made-up days."""
 
+import linecache
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from dynajobs import Discard, Job, JobContext, JobQueue, JobResult, Registry, Settings, Snooze
@@ -17,9 +19,19 @@ SCRIPT = "<img src=x onerror=\"document.title='caught'\">"
 """What must stay text wherever it is shown."""
 
 EXACT = '{"order": 12345678901234567890, "factor": 1.0, "tiny": 1e-9, "name": "Zoë", "tags": ["a", "b"]}'
+DEPLOYED = "/var/task/shop/jobs.py"
+Handler = TypeVar("Handler", bound=Any)
 ORGS = ("acme", "globex", "initech")
 HOURS = 32
 STEP = timedelta(minutes=10)
+
+
+def deployed(handler: Handler) -> Handler:
+    """The handler as if it stood in a function's own file: tracebacks are shown to people."""
+    source = Path(__file__).read_text()
+    linecache.cache[DEPLOYED] = (len(source), None, source.splitlines(keepends=True), DEPLOYED)
+    handler.__code__ = handler.__code__.replace(co_filename=DEPLOYED)
+    return handler
 
 
 class Showcase:
@@ -67,6 +79,9 @@ class Showcase:
 
     def _tick(self) -> None:
         self.poller.poll()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         while self.events:
             number = self.random.getrandbits(128)
             context = SimpleNamespace(
@@ -84,6 +99,7 @@ class Showcase:
         jobs = self.registry
 
         @jobs.handler("email.send", max_attempts=3)
+        @deployed
         def send(payload: dict[str, Any], ctx: JobContext) -> Any:
             self._work(0.4)
             if "nobody" in str(payload.get("to")):
@@ -93,6 +109,7 @@ class Showcase:
             return JobResult(message="accepted by smtp.example.com")
 
         @jobs.handler("crm.sync", max_attempts=5)
+        @deployed
         def sync(payload: dict[str, Any], ctx: JobContext) -> Any:
             self._work(7)
             if payload.get("broken"):
@@ -102,6 +119,7 @@ class Showcase:
             return {"contacts": self.random.randrange(40, 4000), "etag": "W/1"}
 
         @jobs.handler("report.build", max_attempts=2)
+        @deployed
         def report(payload: dict[str, Any], ctx: JobContext) -> Any:
             ctx.progress(40, 120, "pages")
             self._work(48)
@@ -112,6 +130,7 @@ class Showcase:
             return JobResult(message=f"{self.random.randrange(80, 200)} pages", details={"format": "pdf"})
 
         @jobs.handler("orders.import", max_attempts=2)
+        @deployed
         def orders(payload: dict[str, Any], ctx: JobContext) -> Any:
             self._work(2)
             if ctx.job.schedule_name and ctx.scheduled_for.hour % 7 == 2 and not ctx.job.runs[:-1]:
@@ -125,6 +144,7 @@ class Showcase:
             return {"rows": self.random.randrange(10, 900)}
 
         @jobs.handler("image.resize")
+        @deployed
         def resize(payload: dict[str, Any]) -> Any:
             self._work(1.2)
             return {"wrote": 3}
@@ -194,12 +214,12 @@ class Showcase:
             delay = 60 * pick.randrange(2, 58)
             payload = {"to": f"user{number}@example.com", "template": "digest", "api_key": "hidden"}
             queue.enqueue("email.send", payload, delay=delay, org_id=ORGS[number % 3], priority=number % 3)
+        self.clock.set(self.now - timedelta(seconds=80))
         for number in range(3):
             queue.enqueue("crm.sync", {"broken": True, "page": number}, org_id="acme")
         self.poller.poll()
-        kept, self.events = self.events, []
-        for event in kept:
-            self.function(event, SimpleNamespace(log_stream_name="2026/11/18/[$LATEST]1f", get_remaining_time_in_millis=lambda: 60_000))
+        self._hand_over()
+        self.clock.set(self.now - timedelta(seconds=3))
         queue.enqueue("image.resize", {"image": "dog.png", "width": 640}, org_id="globex")
         running = queue.enqueue("report.build", {"kind": "year", "year": 2026}, org_id="acme", priority=3)
         self.poller.poll()
@@ -222,7 +242,11 @@ class Showcase:
             self.now - timedelta(minutes=4),
             nonce="1",
             worker="2026/11/18/[$LATEST]9c41d2",
-            log={"group": "/aws/lambda/shop-jobs", "stream": "2026/11/18/[$LATEST]9c41d2", "request_id": "r-1"},
+            log={
+                "group": "/aws/lambda/shop-jobs",
+                "stream": "2026/11/18/[$LATEST]9c41d2",
+                "request_id": "5b0f2f0e-7d3e-4b51-9f6e-0d6a3c9c41d2",
+            },
             max_attempts=2,
             until=self.now + timedelta(hours=2),
         )

@@ -82,10 +82,10 @@ function Header() {
       <button class="search-button" onClick=${toSearch}><${Icon} name="search" />Search<kbd>/</kbd></button>
       <${LiveIndicator} />
       <button class="bare zone" onClick=${() => preferences.set({ utc: !utc })} title=${`Times in ${zoneName()}: switch (u)`}>${utc ? "UTC" : "Local"}</button>
-      <button class="bare" onClick=${() => setTheme(THEMES[theme][1])} aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`}><${Icon} name=${THEMES[theme][0]} /></button>
+      <button class="bare optional" onClick=${() => setTheme(THEMES[theme][1])} aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`}><${Icon} name=${THEMES[theme][0]} /></button>
       <button class="bare" onClick=${() => open(html`<${Past} />`)} aria-label="Messages" title="Messages"><${Icon} name="bell" /></button>
       <a class="button bare" href="#/settings" aria-label="Settings" title="Settings" aria-current=${here === "settings" ? "page" : null}><${Icon} name="settings" /></a>
-      <button class="bare" onClick=${() => open(html`<${Help} />`)} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)"><${Icon} name="circle-help" /></button>
+      <button class="bare optional" onClick=${() => open(html`<${Help} />`)} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)"><${Icon} name="circle-help" /></button>
     </div></header>`;
 }
 

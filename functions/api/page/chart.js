@@ -42,17 +42,17 @@ export function Coming({ jobs, slots, from, more }) {
   slots.forEach(put("slots"));
   const sum = (name) => minutes.reduce((total, each) => total + each[name], 0);
   const most = Math.max(...minutes.map((each) => each.jobs + each.slots), 1);
-  const height = (number) => (96 * number) / most;
+  const height = (number) => (176 * number) / most;
   const busy = minutes.map((each, minute) => ({ minute, ...each })).filter((each) => each.jobs + each.slots);
   const said = `${plural(sum("jobs"), "job")} and ${plural(sum("slots"), "schedule slot")} are due in the next 60 minutes${more ? ", counted among the first 200 live jobs" : ""}.`;
   return html`<figure class="chart"><figcaption><strong>Due in the next 60 min</strong> <span class="muted">${said}</span></figcaption>
-    <svg viewBox="0 0 640 128" role="img" aria-label=${said} preserveAspectRatio="none" class="coming">
-      <line x1="22" x2="640" y1="8" y2="8" class="grid" /><line x1="22" x2="640" y1="104.5" y2="104.5" class="grid" />
-      <text x="16" y="12" text-anchor="end">${most}</text><text x="16" y="108" text-anchor="end">0</text>
+    <svg viewBox="0 0 640 208" role="img" aria-label=${said}>
+      <line x1="22" x2="640" y1="8" y2="8" class="grid" /><line x1="22" x2="640" y1="184.5" y2="184.5" class="grid" />
+      <text x="16" y="12" text-anchor="end">${most}</text><text x="16" y="188" text-anchor="end">0</text>
       ${minutes.map((each, minute) => html`<g><title>${each.jobs + each.slots ? `in ${minute} min: ${each.jobs} jobs, ${each.slots} slots` : ""}</title>
-        <rect x=${24 + minute * 10.25} width="8" y=${104 - height(each.jobs)} height=${height(each.jobs)} class="mark pending" />
-        <rect x=${24 + minute * 10.25} width="8" y=${104 - height(each.jobs + each.slots)} height=${height(each.slots)} class="mark in_progress" /></g>`)}
-      ${[0, 15, 30, 45, 60].map((minute) => html`<text x=${24 + minute * 10.25} y="124" text-anchor=${minute === 60 ? "end" : minute ? "middle" : "start"}>${minute ? clock(from + minute * MINUTE).slice(11, 16) : "now"}</text>`)}
+        <rect x=${24 + minute * 10.25} width="8" y=${184 - height(each.jobs)} height=${height(each.jobs)} class="mark pending" />
+        <rect x=${24 + minute * 10.25} width="8" y=${184 - height(each.jobs + each.slots)} height=${height(each.slots)} class="mark in_progress" /></g>`)}
+      ${[0, 15, 30, 45, 60].map((minute) => html`<text x=${24 + minute * 10.25} y="203" text-anchor=${minute === 60 ? "end" : minute ? "middle" : "start"}>${minute ? clock(from + minute * MINUTE).slice(11, 16) : "now"}</text>`)}
     </svg>
     <p class="legend"><span><i class="mark pending"></i>jobs</span> <span><i class="mark in_progress"></i>schedule slots</span></p>
     <details><summary>Show as table</summary><table class="plain"><thead><tr><th scope="col">Minute</th><th scope="col">Jobs</th><th scope="col">Slots</th></tr></thead>
@@ -72,7 +72,7 @@ export function Durations({ runs, zone }) {
   const x = (index) => 44 + (index * 586) / Math.max(timed.length - 1, 1);
   const said = `The latest ${plural(timed.length, "run")} took ${length(sorted[0])} to ${length(sorted.at(-1))}, half of them at most ${length(median)}.`;
   return html`<figure class="chart"><figcaption><strong>Duration</strong> <span class="muted">${said}</span></figcaption>
-    <svg viewBox="0 0 640 112" role="img" aria-label=${said} class="coming">
+    <svg viewBox="0 0 640 112" role="img" aria-label=${said} class="durations">
       ${[[1, "1s"], [60, "1m"], [3600, "1h"]].map(([seconds, text]) => html`<g><line x1="36" x2="640" y1=${y(seconds)} y2=${y(seconds)} class="grid" /><text x="30" y=${y(seconds) + 4} text-anchor="end">${text}</text></g>`)}
       <line x1="36" x2="640" y1=${y(median)} y2=${y(median)} class="median" />
       ${timed.map((run, index) => {

@@ -6,18 +6,35 @@ export { DAY, HOUR, MINUTE, SECOND };
 
 const two = (number) => String(number).padStart(2, "0");
 
+const formats = new Map();
+
+/** The parts of a time. British English abbreviates Europe's zones (CET), American English America's (EST). */
+function partsOf(date, zone, language) {
+  const key = `${language} ${zone}`;
+  if (!formats.has(key)) {
+    let timeZone = zone === "local" ? undefined : zone;
+    try {
+      new Intl.DateTimeFormat(language, { timeZone });
+    } catch {
+      timeZone = "UTC"; // a name that this browser does not know yet
+    }
+    formats.set(key, new Intl.DateTimeFormat(language, {
+      timeZone, hourCycle: "h23", timeZoneName: "short",
+      year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
+    }));
+  }
+  return Object.fromEntries(formats.get(key).formatToParts(date).map(({ type, value }) => [type, value]));
+}
+
 /** `2026-11-18 08:00:00 CET` in a zone; "local" is the viewer's. @param {string|number} at */
 export function clock(at, zone = preferences.value.utc ? "UTC" : "local", exact = false) {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return String(at);
-  const parts = Object.fromEntries(
-    new Intl.DateTimeFormat("en-GB", {
-      timeZone: zone === "local" ? undefined : zone, hourCycle: "h23", timeZoneName: "short",
-      year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
-    }).formatToParts(date).map(({ type, value }) => [type, value]));
+  const parts = partsOf(date, zone, "en-GB");
+  const short = zone === "UTC" ? "UTC" : /^GMT./.test(parts.timeZoneName) ? partsOf(date, zone, "en-US").timeZoneName : parts.timeZoneName;
   const milliseconds = exact ? `.${String(date.getUTCMilliseconds()).padStart(3, "0")}` : "";
   const time = `${parts.hour}:${parts.minute}:${parts.second}${milliseconds}`;
-  return `${parts.year}-${parts.month}-${parts.day} ${time} ${zone === "UTC" ? "UTC" : parts.timeZoneName}`;
+  return `${parts.year}-${parts.month}-${parts.day} ${time} ${short}`;
 }
 
 /** The zone that times are shown in, by name. */

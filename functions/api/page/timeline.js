@@ -50,7 +50,7 @@ export function Timeline({ job }) {
   let before = null;
   for (const [index, run] of job.runs.entries()) {
     if (run.started_at) {
-      const why = before === "failed" || before === "expired" ? "back-off" : before === "snoozed" ? "snoozed" : index === 0 ? (Date.parse(job.scheduled_for) > Date.parse(job.created_at) + 1000 && !before ? "until it was due" : "for the poller") : "";
+      const why = before === "failed" || before === "expired" ? "back-off" : before === "snoozed" ? "snoozed" : index === 0 && job.runs.length === 1 && Date.parse(job.scheduled_for) > Date.parse(job.created_at) + 1000 ? "until it was due" : "";
       wait(last, run.started_at, why);
     }
     const took = run.finished_at && run.started_at ? html`<span class="number">took ${between(run.started_at, run.finished_at)}</span>` : run.started_at ? html`<${Time} at=${run.started_at} say=${(at) => `for ${length((now() - Date.parse(at)) / 1000)}`} />` : "";

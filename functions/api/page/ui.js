@@ -258,7 +258,7 @@ async function toClipboard(text) {
   }
 }
 
-export function Copy({ text, label = "Copy", children }) {
+export function Copy({ text, label = "Copy", class: extra = "", children }) {
   const [done, set] = useState(false);
   const copy = async () => {
     await toClipboard(typeof text === "function" ? text() : text);
@@ -266,7 +266,7 @@ export function Copy({ text, label = "Copy", children }) {
     announce("Copied.");
     setTimeout(() => set(false), 2000);
   };
-  return html`<button type="button" class=${children ? "" : "bare"} aria-label=${children ? null : label} title=${label} onClick=${copy}>
+  return html`<button type="button" class=${children ? extra : "bare"} aria-label=${children ? null : label} title=${label} onClick=${copy}>
     <${Icon} name=${done ? "check" : "copy"} size=${14} />${children}</button>`;
 }
 

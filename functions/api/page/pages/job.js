@@ -29,10 +29,10 @@ export default function Job({ parts: [, id] }) {
     <p class="crumbs"><a href=${href(["jobs"])}>Jobs</a> / <a href=${href(["jobs"], { type: job.job_type })}>${job.job_type}</a></p>
     <div class="title"><${Heading} title=${`${job.job_type} ${short(job.id)}`}>${job.job_type}</${Heading}><${Badge} status=${job.status} />${job.status === "failed" && html`<span class="muted">retry <${Time} at=${job.scheduled_for} /></span>`}
       ${job.cancel_requested && html`<span class="tag">cancel requested</span>`}${job.priority > 0 && html`<span class="tag">P${job.priority}</span>`}
-      <span class="id"><code>${job.id}</code><${Copy} text=${job.id} label="Copy id" /><${Copy} text=${() => location.href} label="Copy link" >Link</${Copy}></span>
+      <span class="id"><code>${job.id}</code><${Copy} text=${job.id} label="Copy id" /><${Copy} text=${() => location.href} label="Copy link" class="bare">Link</${Copy}></span>
       <div class="verbs"><${JobActions} each=${job} may=${may} all /></div></div>
     ${error && html`<${Problem} error=${error} retry=${view.reload} what="The job could not be refreshed; this is what it was" />`}
-    ${!finished(job) && html`<${Why} why=${why} />`}
+    ${!finished(job) && html`<${Why} why=${why} running=${job.status === "in_progress"} />`}
     ${finished(job) && job.retried_by && html`<p class="note">It runs again as <a href=${href(["jobs", job.retried_by])}>${short(job.retried_by)}</a>.</p>`}
     ${failing && html`<${ErrorPanel} job=${job} />`}
     <${Progress} progress=${finished(job) ? null : job.progress} />
@@ -46,9 +46,9 @@ export default function Job({ parts: [, id] }) {
 
 const MARKS = { true: ["check", "yes"], false: ["x", "no"], null: ["circle", "unknown"] };
 
-function Why({ why }) {
+function Why({ why, running }) {
   const open = why.checks.some((check) => check.ok === false);
-  return html`<section class=${`card why ${open ? "waits" : ""}`} aria-label="Why"><h2>Why is it not running?</h2><p class="sentence">${why.sentence}</p>
+  return html`<section class=${`card why ${open ? "waits" : ""}`} aria-label="Why"><h2>${running ? "What is it doing?" : "Why is it not running?"}</h2><p class="sentence">${why.sentence}</p>
     <details><summary>${plural(why.checks.length, "check")}</summary><ul class="checks">${why.checks.map(({ name, ok, evidence }) => html`<li class=${MARKS[ok][1]}><${Icon} name=${MARKS[ok][0]} /><span class="hidden">${MARKS[ok][1]}:</span> <strong>${name.replaceAll("_", " ")}</strong> ${evidence}</li>`)}</ul></details></section>`;
 }
 

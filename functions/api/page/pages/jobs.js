@@ -142,7 +142,7 @@ function Table({ data, tab, chosen, toggle, choose }) {
     <th scope="col">State</th><th scope="col">Job</th><th scope="col">${STATES[tab]?.time ?? "When"}</th><th scope="col">Attempt</th><th scope="col">Took</th><th scope="col">Org</th><th scope="col">Source</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
     <tbody>${data.jobs.map((job) => html`<tr key=${job.id} data-row class=${`${chosen.has(job.id) ? "chosen" : ""} ${data.gone.includes(job.id) ? "gone" : ""}`}>
       <td class="tick"><input type="checkbox" data-key="x" aria-label=${`Select ${job.job_type} ${short(job.id)}`} checked=${chosen.has(job.id)} onClick=${(event) => (shiftHeld.current = event.shiftKey, toggle(job.id, event.shiftKey))} /></td>
-      <td class="state"><${Badge} status=${job.status} />${job.status === "failed" && html`<small class="muted">retry <${Time} at=${job.scheduled_for} /></small>`}${data.gone.includes(job.id) && html`<small class="muted">left this list</small>`}</td>
+      <td class="state"><${Badge} status=${job.status} />${data.gone.includes(job.id) && html`<small class="muted">left this list</small>`}</td>
       <td class="job"><a data-open href=${href(["jobs", job.id])}>${job.job_type}</a>${job.priority > 0 && html` <span class="tag" title=${`Priority ${job.priority}`}>P${job.priority}</span>`}
         ${["failed", "dead_letter"].includes(job.status) && job.last_error ? html`<div class="second wrong">${firstLine(job.last_error)}</div>` : html`<div class="second">${summary(job.payload) || " "}</div>`}</td>
       <td class="when"><${When} job=${job} /></td>
@@ -156,21 +156,21 @@ export function When({ job }) {
   const at = moment(job);
   const waits = !finished(job) && job.status !== "in_progress";
   const said = useTicking(() => (waits && Date.parse(at) < now() - 1000 ? "late" : ""));
-  if (job.status === "in_progress") return html`<${Time} at=${at} say=${() => (at ? length((now() - Date.parse(at)) / 1000) : "–")} />`;
-  return html`<${Time} at=${at} say=${(each) => (said ? `due ${when(each)}` : when(each))} />${said && html` <small class="late">not started</small>`}`;
+  if (job.status === "in_progress" && job.runs.at(-1)?.status === "running") return html`<${Time} at=${at} say=${() => `for ${length((now() - Date.parse(at)) / 1000)}`} />`;
+  const before = job.status === "in_progress" ? "claimed " : said ? "due " : job.status === "failed" ? "retry " : "";
+  return html`<${Time} at=${at} say=${(each) => before + when(each)} />${said && html` <small class="late">not started</small>`}`;
 }
 
 export function Attempts({ job }) {
   const begun = job.attempts + (job.status === "completed" || (job.status === "in_progress" && job.runs.length) ? 1 : 0);
-  const most = job.max_attempts ?? "?";
-  return html`<span class="number" title=${`${begun} of ${most} attempts`}>${begun}/${most}</span>`;
+  if (job.max_attempts === null) return html`<span class="muted" title="Its handler says how many attempts it has, when it begins">${begun || "–"}</span>`;
+  return html`<span class="number" title=${`${begun} of ${job.max_attempts} attempts`}>${begun}/${job.max_attempts}</span>`;
 }
 
 const took = (job) => {
   const run = job.runs.at(-1);
-  return run?.finished_at && run.started_at ? between(run.started_at, run.finished_at) : run ? html`<${Running} run=${run} />` : "";
+  return run?.finished_at && run.started_at ? between(run.started_at, run.finished_at) : "";
 };
-const Running = ({ run }) => html`<${Time} at=${run.started_at} say=${(at) => length((now() - Date.parse(at)) / 1000)} />`;
 
 function source(job) {
   if (job.schedule_name) return html`<a href=${href(["schedules", job.schedule_name])}>${job.schedule_name}</a>`;

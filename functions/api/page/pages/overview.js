@@ -53,7 +53,7 @@ function needs({ about, counts, live, reservation, schedules, errors }) {
     for (const type of homeless) add(`Job type ${type} has no handler: DYNAJOBS_HANDLERS does not name it.`, href(["jobs"], { type }));
   }
   const fresh = errors.groups.filter((group) => at - Date.parse(group.first_seen) < DAY);
-  for (const group of fresh.slice(0, 5)) add(`New error: ${group.title} (${plural(group.dead_letters, "dead letter")}, ${count(group.failed)} to be retried)`, href(["errors", group.fingerprint]), group.last_seen);
+  for (const group of fresh.slice(0, 5)) add(`New error: ${group.title} (${[group.dead_letters && plural(group.dead_letters, "dead letter"), group.failed && `${count(group.failed)} will retry`].filter(Boolean).join(", ")})`, href(["errors", group.fingerprint]), group.last_seen);
   for (const schedule of schedules) {
     const last = schedule.recent.find((run) => !["queued", "running", "skipped"].includes(run.outcome));
     if (["failed", "dead_letter", "missed"].includes(last?.outcome)) {

@@ -40,7 +40,7 @@ function About({ about }) {
   const facts = [
     ["Table", html`<code>${about.table}</code>`], ["Region", about.region], ["Environment", about.environment || "not set"], ["Version", about.version], ["You", `${about.actor}, may ${about.role === "operate" ? "read and change" : "read"}`],
     ["Poller", about.last_tick_at ? html`ticked <${Time} at=${about.last_tick_at} />` : "has not ticked yet"], ["Handlers", about.handled ? about.handled.map((name) => (name === "*" ? "all types" : name)).join(", ") : "not told by a poller"],
-    ["Job types seen", about.job_types.join(", ") || "none yet"], ...Object.entries(about.settings).map(([name, value]) => [name.replaceAll("_", " "), String(value)]),
+    ["Job types seen", about.job_types.join(", ") || "none yet"], ...Object.entries(about.settings).map(([name, value]) => [name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), String(value)]),
   ];
   return html`<section class="card"><h2>About</h2><dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl><div class="buttons start"><${Action} onClick=${look}>Poll now</${Action}></div></section>`;
 }
