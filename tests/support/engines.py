@@ -35,13 +35,13 @@ OLDEST_JAVA = 17
 
 
 @dataclass(frozen=True, kw_only=True)
-class Engine:
+class Fetched:
+    """Something of npm's that tests use and nothing ships."""
+
     name: str
     version: str
     npm_package: str
     program: str  # glob below home
-    command: Callable[[Path, int], list[str]]
-    needs_java: bool = False
 
     @property
     def home(self) -> Path:
@@ -55,11 +55,22 @@ class Engine:
         return next(self.home.glob(self.program), None)
 
     def why_missing(self) -> str | None:
-        """The sentence that says why this engine cannot run here, or None if it can."""
+        """The sentence that says why it cannot be used here, or None if it can."""
         if self.find_program() is None:
             with contextlib.suppress(FileNotFoundError):
                 return self.why_not_fetched.read_text().strip()
             return "it was not fetched: run `make engines`"
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine(Fetched):
+    command: Callable[[Path, int], list[str]]
+    needs_java: bool = False
+
+    def why_missing(self) -> str | None:
+        if why := super().why_missing():
+            return why
         if self.needs_java and (java_version() or 0) < OLDEST_JAVA:
             return f"Java {OLDEST_JAVA} or newer is not installed (Debian: openjdk-17-jre-headless)"
         return None
@@ -108,6 +119,13 @@ DYNAMODB_LOCAL = Engine(
     needs_java=True,
 )
 ENGINES = (DYNOXIDE, DYNAMODB_LOCAL)
+AXE = Fetched(
+    name="axe-core",
+    version="4.14.0",
+    npm_package="axe-core@4.14.0",
+    program="node_modules/axe-core/axe.min.js",
+)
+"""Finds what keeps people with other senses and other hands out of a page."""
 
 
 class EngineFailedError(RuntimeError):

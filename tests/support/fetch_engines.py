@@ -1,4 +1,4 @@
-"""Fetches the DynamoDB engines into .local/engines; a machine that cannot have one is told so by name.
+"""Fetches the DynamoDB engines, and axe, into .local/engines; who cannot have one is told so by name.
 
 Run by `make engines`. It succeeds without them, so that the other tests run anywhere, except where CI=true.
 """
@@ -10,19 +10,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.support.engines import ENGINES, HOME, Engine
+from tests.support.engines import AXE, ENGINES, HOME, Fetched
 
 
 def main() -> int:
-    for engine in ENGINES:
-        fetch(engine)
-    missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
+    wanted: tuple[Fetched, ...] = (*ENGINES, AXE)
+    for each in wanted:
+        fetch(each)
+    missing = {each.name: why for each in wanted if (why := each.why_missing())}
     for name, why in missing.items():
-        print(f"\n*** DynamoDB engine {name} is MISSING: {why}.\n", file=sys.stderr)
+        print(f"\n*** {name} is MISSING: {why}.\n", file=sys.stderr)
     return 1 if missing and os.environ.get("CI") == "true" else 0
 
 
-def fetch(engine: Engine) -> None:
+def fetch(engine: Fetched) -> None:
     if engine.find_program():
         return
     HOME.mkdir(parents=True, exist_ok=True)
@@ -32,8 +33,8 @@ def fetch(engine: Engine) -> None:
         engine.why_not_fetched.unlink(missing_ok=True)
 
 
-def install(engine: Engine) -> str | None:
-    """Install the engine, whole or not at all; return why it could not be."""
+def install(engine: Fetched) -> str | None:
+    """Install it, whole or not at all; return why it could not be."""
     npm = shutil.which("npm")
     if npm is None:
         return "npm is not installed, so it could not be fetched"

@@ -13,8 +13,8 @@ const MANY = 100;
 export const bulk = (asked) => open(html`<${Bulk} ...${asked} />`);
 
 function Bulk({ action, ids, filter, what, after }) {
-  const [{ stage, preview, error, typed, done, already, skipped, results, cursor }, set] = useState({
-    stage: "looking", preview: null, error: null, typed: "", done: 0, already: 0, skipped: {}, results: [], cursor: null });
+  const [{ stage, preview, error, lost, typed, done, already, skipped, results, cursor }, set] = useState({
+    stage: "looking", preview: null, error: null, lost: false, typed: "", done: 0, already: 0, skipped: {}, results: [], cursor: null });
   const state = useRef(null);
   const stopped = useRef(false);
   const change = (more) => set((old) => (state.current = { ...old, ...more }));
@@ -51,6 +51,7 @@ function Bulk({ action, ids, filter, what, after }) {
         if (!data.cursor) break;
         if (stopped.current) return change({ stage: "stopped" });
       } catch (refused) {
+        change({ lost: true });
         return fail(refused, "stopped");
       }
     }
@@ -80,7 +81,7 @@ function Bulk({ action, ids, filter, what, after }) {
       <div class="buttons"><button onClick=${leave} autofocus>Close</button>
         <${Action} class=${action === "cancel" ? "danger" : "primary"} reason=${ready ? "" : preview.eligible ? "Type the number first." : "There is nothing to do."} onClick=${carryOut}>${verb}</${Action}></div>`}
     ${["working", "stopped", "over"].includes(stage) && html`
-      <p role="status"><strong>${count(done)} ${DONE[action]}</strong>${already ? `, ${count(already)} were before` : ""}${Object.keys(skipped).length ? `, skipped: ${line(skipped)}` : ""}.
+      <p role="status"><strong>${lost ? "At least " : ""}${count(done)} ${DONE[action]}</strong>${already ? `, ${count(already)} were before` : ""}${Object.keys(skipped).length ? `, skipped: ${line(skipped)}` : ""}.
         ${stage === "stopped" && !error && " Stopped; the rest was left alone."}</p>
       <progress max=${preview.truncated && stage !== "over" ? null : preview.eligible || 1} value=${preview.truncated && stage !== "over" ? null : stage === "over" ? preview.eligible || 1 : done + already} aria-label="Done so far"></progress>
       <${Problem} error=${error} what="The last call was not answered" />

@@ -8,13 +8,7 @@ import { Icon } from "./icons.js";
 
 function here() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const decoded = (part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  };
+  const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
   return { path, parts: path.split("/").filter(Boolean).map(decoded), query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
@@ -28,6 +22,7 @@ export const route = new Store(here());
 const scrolled = new Map();
 let visits = 0;
 let arriving = false;
+let arrived = false;
 /** A form that is not saved asks before it is left. */
 export const guard = { unsaved: () => false };
 export const go = (parts, query) => (location.hash = href(parts, query));
@@ -49,6 +44,7 @@ export function follow() {
     const back = history.state?.visit;
     const next = here();
     arriving = next.path !== route.value.path;
+    arrived ||= arriving;
     if (arriving) dialogs.set({ top: null });
     const returning = arriving && !back ? 0 : scrolled.get(back) ?? scrollY;
     if (!back) mark();
@@ -65,7 +61,8 @@ export function Heading({ children, title }) {
     document.title = `${title} · dynajobs${environment ? ` ${environment}` : ""}`;
   }, [title, environment]);
   useEffect(() => {
-    if (arriving) ref.current.focus({ preventScroll: true });
+    // The heading of a view that is loading goes away when it has loaded: the next one takes over its focus.
+    if (arriving || (arrived && document.activeElement === document.body)) ref.current.focus({ preventScroll: true });
     arriving = false;
   }, []);
   return html`<h1 tabindex="-1" ref=${ref}>${children ?? title}</h1>`;

@@ -91,7 +91,7 @@ function ErrorPanel({ job }) {
   const [kind, ...message] = error.split(": ");
   const alike = job.runs.filter((run) => run.error === error).length;
   return html`<section class="card wrong" aria-label="Error"><h2>${message.length ? kind : "Error"}</h2><p class="message">${message.join(": ") || kind}</p>
-    <p class="muted">${alike > 1 && html`The same in ${plural(alike, "attempt")}. `}${job.fingerprint && html`<a href=${href(["errors", job.fingerprint])}>Jobs that failed alike</a>`}</p>
+    <p class="muted">${alike > 1 && html`The same in ${plural(alike, "attempt")}. `}${job.fingerprint && html`<a class="lone" href=${href(["errors", job.fingerprint])}>Jobs that failed alike</a>`}</p>
     ${job.last_error && html`<${Trace} text=${job.last_error} />`}</section>`;
 }
 

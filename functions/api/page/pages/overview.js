@@ -118,5 +118,5 @@ function RunNow({ row }) {
     toast(`${row.name} is due now.`, { actions: [{ label: "Open", href: row.to }, { label: "Undo", run: () => attempt(() => post(one("jobs", id, "/reschedule"), { run_at: row.at }), "Not moved") }] });
   }, "Not run");
   const schedule = async () => (await import("../schedules.js")).trigger(row.run);
-  return html`<${Action} class="small" aria-label=${`Run ${row.name} now`} onClick=${row.run ? schedule : job}>Run now</${Action}>`;
+  return html`<${Action} class="small" aria-label=${`Run now: ${row.name}`} onClick=${row.run ? schedule : job}>Run now</${Action}>`;
 }

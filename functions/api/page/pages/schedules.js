@@ -35,7 +35,7 @@ function Row({ schedule }) {
     <td data-label="Last">${last ? html`<${Time} at=${last.scheduled_for} zone=${timezone} /><div class="second plain-text">${last.outcome.replace("_", " ")}</div>` : "–"}</td>
     <td data-label="Next">${overdue ? html`<span class="late">Overdue ${relative(next)}: poller?</span>` : next ? html`<${Time} at=${next} zone=${timezone} /><div class="second">${clock(next, timezone).slice(5, 16)} ${clock(next, timezone).slice(20)}</div>` : html`<span class="muted">off</span>`}</td>
     <td><${Switch} ...${{ name, enabled }} /></td>
-    <td class="actions"><${Action} aria-label=${`Run ${name} now`} onClick=${() => trigger(name)}>Run now</${Action}></td></tr>`;
+    <td class="actions"><${Action} aria-label=${`Run now: ${name}`} onClick=${() => trigger(name)}>Run now</${Action}></td></tr>`;
 }
 
 export const Switch = ({ name, enabled }) => html`<${Action} class=${`switch ${enabled ? "on" : ""}`} role="switch" aria-checked=${String(enabled)} aria-label=${`${name} enabled`} onClick=${() => toggle(name, !enabled)}><i></i><span aria-hidden="true">${enabled ? "On" : "Off"}</span></${Action}>`;

@@ -34,7 +34,7 @@ function List() {
     <div class="scroller"><table class="rows"><caption class="hidden">Templates</caption><thead><tr><th scope="col">Template</th><th scope="col">Job type</th><th scope="col">Payload</th><th scope="col">Used by</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${all.map((each) => html`<tr key=${each.name} data-row><td class="job"><a data-open href=${href(["templates", each.name])}>${each.name}</a><div class="second plain-text">${each.description}</div></td><td data-label="Type">${each.job_type}${each.priority > 0 && html` <span class="tag">P${each.priority}</span>`}</td>
         <td class="payload"><div class="second">${summary(each.payload, 60)}</div></td><td data-label="Used by">${each.used_by.length ? each.used_by.map((name, index) => html`${index ? ", " : ""}<a href=${href(["schedules", name])}>${name}</a>`) : html`<span class="muted">no schedule</span>`}</td>
-        <td class="actions"><${Action} onClick=${() => enqueue(each)} aria-label=${`Enqueue ${each.name}`}>Enqueue…</${Action}></td></tr>`)}</tbody></table></div>`}</div>`;
+        <td class="actions"><${Action} onClick=${() => enqueue(each)} aria-label=${`Enqueue… ${each.name}`}>Enqueue…</${Action}></td></tr>`)}</tbody></table></div>`}</div>`;
 }
 
 function Template({ name }) {
@@ -52,7 +52,7 @@ function Template({ name }) {
 }
 
 /** One field of a form in a dialog, with its fault below it. */
-const Field = ({ label, name, problem, children }) => html`<label>${label}${children}</label>${problem?.field === name && html`<p class="field-problem" role="alert">${problem.message}</p>`}`;
+const Field = ({ label, name, problem, children }) => html`<label>${label}${children}</label>${name && problem?.field === name && html`<p class="field-problem" role="alert">${problem.message}</p>`}`;
 
 const fieldOf = (error) => error.details?.[0]?.field?.split(".")[0] ?? (error.kind === "AlreadyExists" ? "name" : "");
 
