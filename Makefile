@@ -9,10 +9,10 @@ PYTEST_ARGS ?=
 UV_VERSION := 0.13.8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run logs deploy lock test lint format bench engines clean
+.PHONY: help setup run logs page screenshots vendor deploy lock test lint format bench engines clean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Create .venv with the pinned tools and this package, if its inputs changed.
 
@@ -34,6 +34,15 @@ run: setup ## Run the whole stack on this machine, with no AWS account (PORT=…
 
 logs: setup ## Follow what the functions of the running stack say.
 	@$(BIN)/python -m tools.local.logs
+
+page: setup engines ## Show the operators' page with made-up jobs, for working on it (PORT=…).
+	@$(BIN)/python -m tools.page $(if $(PORT),--port $(PORT))
+
+screenshots: setup engines ## Take the documentation's pictures of the page anew (needs chromium).
+	@$(BIN)/python -m tools.screenshots
+
+vendor: setup ## Make the page's library file from npm; only to move to newer versions.
+	@$(BIN)/python -m tools.vendor
 
 deploy: setup ## Build the stack and deploy it to AWS; the first time asks what it needs to know.
 	@$(BIN)/python -m tools.deploy
@@ -65,7 +74,7 @@ format: setup ## Rewrite the Python files in the project's style.
 bench: setup engines ## Measure throughput and latency against the local engines.
 	$(BIN)/python -m bench
 
-engines: setup ## Fetch the DynamoDB engines the tests run against, if this machine can run them.
+engines: setup ## Fetch the DynamoDB engines the tests run against, and axe, if this machine can run them.
 	@$(BIN)/python -m tests.support.fetch_engines
 
 clean: ## Remove everything that make and the tools created.

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from tests.support import deployment, engines, node
+from tests.support import browser, deployment, engines, node
 from tests.support.deployment import Deployment
 from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
 from tools.local import toolbox
@@ -40,6 +40,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
     if why := node.why_missing():
         missing["the end-to-end test of another language's SDK"] = why
+    if why := browser.why_missing() or engines.AXE.why_missing():
+        missing["the operators' page"] = why
     for tool in (toolbox.SAM, toolbox.MINISTACK):
         if any(tool.name in str(skipped.longrepr) for skipped in terminalreporter.stats.get("skipped", [])):
             missing[f"all end-to-end tests, for want of {tool.name}"] = "it could not be installed"

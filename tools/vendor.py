@@ -30,23 +30,25 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         workshop = Path(folder)
         packages = [f"{name}@{version}" for name, version in LIBRARIES.items()]
-        subprocess.run(
-            [npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
-            + [*packages, f"esbuild@{ESBUILD}"],
-            cwd=workshop,
-            check=True,
-        )
+        quietly = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+        install = [npm, "install", *quietly, *packages, f"esbuild@{ESBUILD}"]
+        subprocess.run(install, cwd=workshop, check=True)
         (workshop / "entry.js").write_text(ENTRY)
         modules = workshop / "node_modules"
         target = PAGE / "vendor" / "preact-htm.js"
         names = " and ".join(f"{name} {version}" for name, version in LIBRARIES.items())
-        subprocess.run(
-            [modules / ".bin" / "esbuild", "entry.js", "--bundle", "--format=esm", "--minify"]
-            + [f"--banner:js=/* {names}; licences beside this file; made by make vendor */"]
-            + ["--target=es2022", f"--outfile={target}", "--log-level=warning"],
-            cwd=workshop,
-            check=True,
-        )
+        bundle = [
+            str(modules / ".bin" / "esbuild"),
+            "entry.js",
+            "--bundle",
+            "--format=esm",
+            "--minify",
+            "--target=es2022",
+            f"--banner:js=/* {names}; licences beside this file; made by make vendor */",
+            f"--outfile={target}",
+            "--log-level=warning",
+        ]
+        subprocess.run(bundle, cwd=workshop, check=True)
         for name in LIBRARIES:
             shutil.copyfile(modules / name / "LICENSE", PAGE / "vendor" / f"{name}.LICENSE")
     print(f"{target}: {target.stat().st_size:,} bytes")

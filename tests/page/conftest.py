@@ -54,7 +54,7 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="session")
-def _showcase(dynoxide: RunningEngine) -> tuple[JobQueue, list[Item]]:
+def showcase(dynoxide: RunningEngine) -> tuple[JobQueue, list[Item]]:
     client = engines.client(dynoxide)
     create_lasting_table(client, "showcase")
     queue = Showcase(client, "showcase").live_on()
@@ -70,16 +70,16 @@ def write_all(client: Any, table: str, items: list[Item]) -> None:
 
 
 @pytest.fixture
-def empty_queue(dynoxide: RunningEngine, table_name: str, _showcase: tuple[JobQueue, list[Item]]) -> JobQueue:
+def empty_queue(dynoxide: RunningEngine, table_name: str, showcase: tuple[JobQueue, list[Item]]) -> JobQueue:
     client = engines.client(dynoxide)
     create_lasting_table(client, table_name)
-    return JobQueue(table_name, client=client, settings=_showcase[0].settings)
+    return JobQueue(table_name, client=client, settings=showcase[0].settings)
 
 
 @pytest.fixture
-def queue(empty_queue: JobQueue, _showcase: tuple[JobQueue, list[Item]]) -> JobQueue:
+def queue(empty_queue: JobQueue, showcase: tuple[JobQueue, list[Item]]) -> JobQueue:
     """A day and a half of jobs."""
-    write_all(empty_queue.store.table.client, empty_queue.settings.table, _showcase[1])
+    write_all(empty_queue.store.table.client, empty_queue.settings.table, showcase[1])
     empty_queue.store.control.tell_pass(empty_queue.now(), leases=2)
     return empty_queue
 

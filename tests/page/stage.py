@@ -1,6 +1,5 @@
 """The page on a real API function over a real table, and what a test may do to either."""
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -15,7 +14,9 @@ from tools.page import PAGE
 
 OPERATE, READ = "operate-token", "read-token"
 Answer = dict[str, Any]
-EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of (401|403|404|409|422|500|503)")
+EXPECTED = re.compile(
+    r"Failed to load resource: the server responded with a status of (401|403|404|409|422|500|503)"
+)
 """What Chromium says of every answer of these, also of one that a test asked for."""
 
 
@@ -73,7 +74,9 @@ class Stage:
 class Visitor:
     """Somebody with a browser."""
 
-    def __init__(self, browser: Browser, stage: Stage, *, token: str | None = OPERATE, **options: Any) -> None:
+    def __init__(
+        self, browser: Browser, stage: Stage, *, token: str | None = OPERATE, **options: Any
+    ) -> None:
         self.stage = stage
         size = options.pop("viewport", {"width": 1280, "height": 860})
         self.context: BrowserContext = browser.new_context(viewport=size, **options)
@@ -121,7 +124,11 @@ class Visitor:
     def focused(self) -> str:
         """What has the focus, in words."""
         said: str = self.page.evaluate(
-            "(e => `${e.tagName.toLowerCase()} ${e.getAttribute('aria-label') ?? e.textContent.trim()}`)(document.activeElement)"
+            """() => {
+                const element = document.activeElement;
+                const name = element.getAttribute('aria-label') ?? element.textContent.trim();
+                return `${element.tagName.toLowerCase()} ${name}`;
+            }"""
         )
         return said
 
@@ -129,7 +136,3 @@ class Visitor:
 def transferred(requests: list[Request]) -> int:
     """Bytes of bodies as they came over the wire."""
     return sum(request.sizes()["responseBodySize"] for request in requests)
-
-
-def packed(content: bytes) -> int:
-    return len(gzip.compress(content, 6))

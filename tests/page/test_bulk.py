@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.page.conftest import Visit
 from tests.page.stage import Stage, Visitor
@@ -75,15 +75,21 @@ def test_more_than_a_hundred_ask_for_their_number(visit: Visit, many: Stage) -> 
 
 def test_it_can_be_stopped_and_goes_on(visit: Visit, many: Stage) -> None:
     visitor = visit(many)
-    visitor.page.route("**/jobs/bulk", lambda route: (visitor.dialog().get_by_role("button", name="Stop").click(no_wait_after=True), route.continue_()) if "dry_run" not in (route.request.post_data or "") and not stopped else route.continue_())
     stopped: list[bool] = []
+
+    def stop_at_the_first(route: Route) -> None:
+        if "dry_run" not in (route.request.post_data or "") and not stopped:
+            visitor.dialog().get_by_role("button", name="Stop").click(no_wait_after=True)
+            stopped.append(True)
+        route.continue_()
+
+    visitor.page.route("**/jobs/bulk", stop_at_the_first)
 
     all_matching(visitor)
 
     expect(visitor.dialog()).to_contain_text("100 cancelled")
     expect(visitor.dialog()).to_contain_text("Stopped; the rest was left alone.")
     assert waiting(many) == 150
-    stopped.append(True)
     visitor.dialog().get_by_role("button", name="Go on").click()
     expect(visitor.dialog()).to_contain_text("250 cancelled")
     assert waiting(many) == 0
@@ -92,7 +98,7 @@ def test_it_can_be_stopped_and_goes_on(visit: Visit, many: Stage) -> None:
 def test_a_call_whose_answer_was_lost_is_sent_again(visit: Visit, many: Stage) -> None:
     visitor = visit(many)
     losses = iter([False, False, True])  # the preview, the first hundred, the answer to the second
-    many.loses = lambda method, path: path.endswith("/bulk") and next(losses, False)
+    many.loses = lambda _, path: path.endswith("/bulk") and next(losses, False)
 
     all_matching(visitor)
 

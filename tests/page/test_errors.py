@@ -9,7 +9,7 @@ from tests.page.stage import Visitor
 
 def test_dead_letters_are_grouped_and_run_again(visitor: Visitor) -> None:
     queue = visitor.stage.queue
-    page = visitor.go("/errors")
+    visitor.go("/errors")
     group = visitor.rows().filter(has_text="ValueError: the address")
     expect(group).to_contain_text("13 dead letters")
 
@@ -39,7 +39,11 @@ def test_a_group_leads_to_its_jobs(visitor: Visitor) -> None:
 
 
 def test_a_trace_shows_ones_own_code_first(visitor: Visitor) -> None:
-    job = next(job for job in visitor.stage.queue.list(status="dead_letter", limit=200) if job.job_type == "orders.import")
+    job = next(
+        job
+        for job in visitor.stage.queue.list(status="dead_letter", limit=200)
+        if job.job_type == "orders.import"
+    )
     page = visitor.go(f"/jobs/{job.id}")
 
     expect(page.get_by_role("region", name="Traceback")).to_contain_text("/var/task/shop/jobs.py")

@@ -51,7 +51,7 @@ def test_text_cannot_become_markup_even_by_mistake(visitor: Visitor) -> None:
     page = visitor.go()
 
     refused = page.evaluate(
-        "() => { try { document.body.innerHTML = '<b>x</b>'; return '' } catch (error) { return error.name } }"
+        "() => { try { document.body.innerHTML = '<b>x</b>'; return '' } catch (e) { return e.name } }"
     )
 
     assert refused == "TypeError"
@@ -102,12 +102,14 @@ def copies(item: Item, number: int) -> Iterator[Item]:
 
 
 def test_twenty_thousand_jobs_are_no_burden(
-    visit: Visit, bare: Stage, _showcase: tuple[JobQueue, list[Item]]
+    visit: Visit, bare: Stage, showcase: tuple[JobQueue, list[Item]]
 ) -> None:
-    done = next(item for item in _showcase[1] if item.get("status") == {"S": "completed"} and item["SK"]["S"] == "job")
+    done = next(
+        item for item in showcase[1] if item.get("status") == {"S": "completed"} and item["SK"]["S"] == "job"
+    )
     table = bare.queue.store.table
     write_all(table.client, table.name, list(copies(done, 20_000)))
-    types = next(item for item in _showcase[1] if item["SK"] == {"S": "types"})
+    types = next(item for item in showcase[1] if item["SK"] == {"S": "types"})
     write_all(table.client, table.name, [types])
     visitor = visit(bare)
 

@@ -89,7 +89,7 @@ def test_finished_jobs_are_read_again_only_by_hand(visitor: Visitor) -> None:
     page.clock.run_for(120_000)
 
     assert calls(visitor.stage) == before
-    expect(page.locator(".live")).to_contain_text("Refresh by hand")
+    expect(page.locator(".live")).to_contain_text("By hand")
     with page.expect_response("**/api/admin/jobs?*"):
         visitor.press(".")
 

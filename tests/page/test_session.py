@@ -75,12 +75,19 @@ def test_who_may_only_read_sees_what_there_would_be(visit: Visit, stage: Stage) 
     expect(retry).to_have_attribute("title", re.compile("may read"))
     retry.click(force=True)
     visitor.press("r", "c")
-    for route, name in (("/schedules", "Run now: crm-sync"), ("/errors", "Retry group…"), ("/templates", "New template"), ("/settings", "Poll now")):
+    for route, name in (
+        ("/schedules", "Run now: crm-sync"),
+        ("/errors", "Retry group…"),
+        ("/templates", "New template"),
+        ("/settings", "Poll now"),
+    ):
         visitor.go(route)
         expect(page.get_by_role("button", name=name).first).to_be_disabled()
     visitor.go("/schedules/new")
     expect(page.get_by_role("complementary", name="Preview")).to_contain_text("every day at 07:00")
-    assert [each for each in stage.data_calls() if each[0] != "GET" and not each[1].endswith("/preview")] == []
+    assert [
+        each for each in stage.data_calls() if each[0] != "GET" and not each[1].endswith("/preview")
+    ] == []
 
 
 def test_the_queue_is_reserved_and_released(visitor: Visitor) -> None:

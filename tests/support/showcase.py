@@ -66,6 +66,7 @@ class Showcase:
             self._traffic(hours)
             past = self.clock() - datetime(2026, 1, 1, tzinfo=UTC)
             self.clock.advance(STEP - past % STEP)
+        self.clock.set(self.now - timedelta(minutes=6))
         self._operate(operator)
         self._tick()
         self.clock.set(self.now)
@@ -74,7 +75,7 @@ class Showcase:
         settings = self.settings
         return JobQueue(self.queue.settings.table, client=self.queue.store.table.client, settings=settings)
 
-    def _invoke(self, function: str, job: Job) -> None:
+    def _invoke(self, _: str, job: Job) -> None:
         self.events.append(event_of(job))
 
     def _tick(self) -> None:
@@ -146,7 +147,7 @@ class Showcase:
         @jobs.handler("image.resize")
         @deployed
         def resize(payload: dict[str, Any]) -> Any:
-            self._work(1.2)
+            self._work(1.2 if payload else 0.3)
             return {"wrote": 3}
 
     def _schedules(self) -> None:
@@ -157,12 +158,14 @@ class Showcase:
             payload={"to": "ada@example.com", "template": "welcome", "locale": "en"},
             description="Greets who signs up.",
         )
-        templates.create(
-            "month-end", "report.build", payload={"kind": "month", "format": "pdf"}, priority=2
-        )
+        templates.create("month-end", "report.build", payload={"kind": "month", "format": "pdf"}, priority=2)
         templates.create("unsafe", "orders.import", payload={"note": SCRIPT}, description=SCRIPT)
         schedules.create(
-            "crm-sync", "crm.sync", cron="0 * * * *", description="Contacts, both ways.", payload={"full": False}
+            "crm-sync",
+            "crm.sync",
+            cron="0 * * * *",
+            description="Contacts, both ways.",
+            payload={"full": False},
         )
         schedules.create(
             "revenue-report",
@@ -173,10 +176,18 @@ class Showcase:
             description="For the board.",
         )
         schedules.create(
-            "orders-import", "orders.import", cron="*/30 * * * *", payload={"file": "orders.csv"}, overlap="skip"
+            "orders-import",
+            "orders.import",
+            cron="*/30 * * * *",
+            payload={"file": "orders.csv"},
+            overlap="skip",
         )
         schedules.create(
-            "night-digest", "email.send", cron="30 2 * * *", timezone="America/New_York", payload={"to": "all"}
+            "night-digest",
+            "email.send",
+            cron="30 2 * * *",
+            timezone="America/New_York",
+            payload={"to": "all"},
         )
         schedules.create("cleanup", "image.resize", cron="15 */3 * * *", catchup="all")
         schedules.create("invoices", "report.build", cron="0 6 1 * *", description=SCRIPT, enabled=False)
@@ -186,7 +197,9 @@ class Showcase:
         org = pick.choice(ORGS)
         number = pick.randrange(1000, 9999)
         if int(hours * 6) % 4 == 0:
-            queue.enqueue("email.send", {"to": f"user{number}@example.com", "flaky": number % 4 == 0}, org_id=org)
+            queue.enqueue(
+                "email.send", {"to": f"user{number}@example.com", "flaky": number % 4 == 0}, org_id=org
+            )
         if int(hours * 6) % 9 == 0:
             queue.enqueue("orders.import", {"file": f"orders-{number}.csv", "sku": number}, org_id=org)
         if int(hours * 6) % 14 == 0:
@@ -196,7 +209,7 @@ class Showcase:
 
     def _operate(self, operator: Operator) -> None:
         queue = self.queue
-        dead = [job for job in queue.list(status="dead_letter", limit=200)]
+        dead = list(queue.list(status="dead_letter", limit=200))
         operator.jobs.retry(dead[-1].id)
         cancelled = queue.enqueue("image.resize", {"image": "cat.png"}, delay=3600, org_id="initech")
         operator.jobs.cancel(cancelled.id)
@@ -227,7 +240,9 @@ class Showcase:
         self.events.clear()
         self.clock.set(self.now)
         queue.enqueue("orders.import", {"file": "late.csv"}, run_at=self.now - timedelta(minutes=7))
-        queue.enqueue("orders.import", {"file": "next-year.csv"}, delay=timedelta(days=40), dedup_key="orders#next")
+        queue.enqueue(
+            "orders.import", {"file": "next-year.csv"}, delay=timedelta(days=40), dedup_key="orders#next"
+        )
         job = queue.enqueue("invoice.print", {"text": "waits"}, delay=7200)
         self._store_exactly(job)
 

@@ -4,7 +4,7 @@ import { Refused, preferences, resume, server, session, signIn, signOut, useStor
 import { MINUTE, clock, count, zoneName } from "./format.js";
 import { Icon } from "./icons.js";
 import {
-  Action, Dialog, Problem, Skeleton, Time, announce, close, dialogs, dismiss, follow, go, href, interval, live, open, pausedBecause,
+  Action, Dialog, Heading, Problem, Skeleton, Time, announce, close, dialogs, dismiss, follow, go, href, interval, live, open, pausedBecause,
   route, startClock, toasts, useTicking,
 } from "./ui.js";
 
@@ -38,7 +38,7 @@ function View() {
     fail(null);
     VIEWS[name][1]().then((module) => (loaded.set(name, module.default), again((number) => number + 1)), () => fail(new Refused(0, null, "")));
   }, [name]);
-  if (name === null) return html`<h1 tabindex="-1">There is no such page</h1><p><a href="#/">Overview</a></p>`;
+  if (name === null) return html`<div class="page"><${Heading} title="There is no such page" /><p><a href="#/">Overview</a></p></div>`;
   const Shown = loaded.get(name);
   if (failed) return html`<h1>${VIEWS[name][0]}</h1><${Problem} error=${failed} what="A part of this page could not be loaded" retry=${() => location.reload()} />`;
   if (!Shown) return html`<h1>${VIEWS[name][0]}</h1><${Skeleton} />`;
@@ -58,7 +58,7 @@ function LiveIndicator() {
     const every = interval();
     const why = pausedBecause();
     if (why) return `Paused: ${why}`;
-    return failing ? `Failing, again in ${every / 1000} s` : every ? `Live, ${every / 1000} s` : "Refresh by hand";
+    return failing ? `Failing, again in ${every / 1000} s` : every ? `Live, ${every / 1000} s` : "By hand";
   });
   const state = failing ? "failing" : text.startsWith("Live") ? "on" : "off";
   return html`<span class="live ${state}">
