@@ -61,8 +61,8 @@ def take_all(browser: Browser, url: str, theme: str, *, phone: bool) -> None:
     page = context.new_page()
     for name, route in VIEWS.items():
         show(page, url, name, route)
-        picture = Image.open(io.BytesIO(page.screenshot()))
-        picture = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        picture = taken.quantize(COLOURS, dither=Image.Dither.NONE)
         picture.save(IMAGES / f"{name}-{theme}{'-phone' * phone}.png", optimize=True)
     context.close()
 

@@ -68,6 +68,7 @@ def test_finished_jobs_come_newest_first_after_the_live_ones(
     assert [job.id for job in queue.list()] == [job.id for job in (live, *newest_first)]
     assert [job.id for job in queue.list(status="completed")] == [done[2].id, done[0].id]
     assert [job.id for job in queue.list(status=Status.CANCELLED)] == [cancelled.id]
+    assert [job.id for job in queue.list(status="live")] == [live.id]
 
 
 def test_filters_are_combined(make_queue: MakeQueue, jobs: Registry) -> None:
@@ -87,6 +88,8 @@ def test_filters_are_combined(make_queue: MakeQueue, jobs: Registry) -> None:
     assert found(org_id="org0", job_type="work") == 3
     assert found(org_id="nobody") == 0
     assert found(status="pending") == 7
+    assert found(status="live") == 7
+    assert found(status="live", job_type="other") == 3
     assert found(status="completed") == 2
     assert found(status="completed", job_type="other") == 0
     assert (

@@ -93,6 +93,7 @@ def test_who_may_only_read_sees_what_there_would_be(visit: Visit, stage: Stage) 
 def test_the_queue_is_reserved_and_released(visitor: Visitor) -> None:
     page = visitor.go("/settings")
 
+    page.get_by_label("Your name").fill("Lena")
     page.get_by_label("Who").fill("Lena, moving tables")
     page.get_by_role("button", name="Reserve queue…").click()
     visitor.dialog().get_by_role("button", name="Reserve queue").click()
@@ -104,7 +105,7 @@ def test_the_queue_is_reserved_and_released(visitor: Visitor) -> None:
 
     expect(page.get_by_text("Nobody has the queue now")).to_be_visible()
     audit = page.get_by_role("table", name="Changes, newest first")
-    expect(audit).to_contain_text("reservation.take")
+    expect(audit.get_by_role("row").filter(has_text="reservation.take")).to_contain_text("Lena (api)")
     page.get_by_role("button", name="Poll now").click()
     expect(visitor.toast()).to_contain_text("2 jobs claimed, 1 slot fired")
 

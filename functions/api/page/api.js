@@ -52,7 +52,7 @@ const keep = (storage, key, value) => {
 
 /** How this person wants it: kept on this device. */
 export const preferences = new Store({
-  theme: "auto", utc: false, absolute: false, refresh: "auto", compact: false, keys: true, restless: false,
+  theme: "auto", utc: false, absolute: false, refresh: "auto", compact: false, keys: true, restless: false, actor: "",
   ...JSON.parse(stored(localStorage, PREFERENCES) ?? "{}"),
 });
 preferences.watchers.add((value) => keep(localStorage, PREFERENCES, JSON.stringify(value)));
@@ -149,6 +149,8 @@ export async function call(method, path, { query = {}, body, token, signal } = {
     if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, String(value));
   }
   const headers = { Authorization: `Bearer ${token ?? session.value.token}`, Accept: "application/json" };
+  const { actor } = preferences.value;
+  if (actor) headers["X-Dynajobs-Actor"] = actor.replace(/[^\x20-\x7e\xa0-\xff]/g, "?"); // all that a header can hold
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   let text;

@@ -149,7 +149,7 @@ function Past() {
 
 const KEYS = [
   ["g o", "Overview"], ["g j", "Jobs"], ["g e", "Errors"], ["g s", "Schedules"], ["g t", "Templates"], ["/", "Search jobs"],
-  ["j k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Select the row"], ["⇧ x", "Select up to this row"], ["r", "Retry"], ["c", "Cancel"],
+  ["j k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Select the row"], ["⇧ x", "Select up to this row"], ["r", "Retry"], ["c", "Cancel"], ["e", "Reschedule"],
   [".", "Refresh"], ["p", "Pause, resume"], ["u", "UTC or local"], ["a", "Relative or absolute times"], ["?", "This list"], ["Esc", "Close"],
 ];
 

@@ -1,6 +1,6 @@
 /** What changes jobs: each action once, with its confirmation, its message and the way back that truly exists. */
 import { html, useState } from "./vendor/preact-htm.js";
-import { Refused, forgetCounts, one, post, preferences } from "./api.js";
+import { Refused, forgetCounts, now, one, post, preferences } from "./api.js";
 import { STATES, clock, command, short, zoneName } from "./format.js";
 import { Action, Command, Dialog, Problem, attempt, close, href, live, open, toast } from "./ui.js";
 
@@ -91,7 +91,7 @@ function Reschedule({ each }) {
   const [form, set] = useState({ at: toField(each.scheduled_for), priority: String(each.priority), error: null });
   const at = fromField(form.at);
   const edit = (name) => (event) => set({ ...form, [name]: event.target.value });
-  const inMinutes = (minutes) => () => set({ ...form, at: toField(Date.now() + minutes * 60_000) });
+  const inMinutes = (minutes) => () => set({ ...form, at: toField(now() + minutes * 60_000) });
   const save = async (event) => {
     event.preventDefault();
     if (!at) return set({ ...form, error: { message: "Give a date and a time." } });

@@ -1,6 +1,6 @@
 /** What changes schedules, each once: enable, disable, run now, delete, backfill. */
 import { html, useState } from "./vendor/preact-htm.js";
-import { Refused, one, post, remove } from "./api.js";
+import { Refused, now, one, post, remove } from "./api.js";
 import { Confirm, fromField, toField } from "./dialogs.js";
 import { DAY, command, plural, short, zoneName } from "./format.js";
 import { Command, Dialog, Problem, attempt, close, go, href, live, open, toast } from "./ui.js";
@@ -35,7 +35,7 @@ export function destroy(name) {
 export const backfill = (schedule) => open(html`<${Backfill} name=${schedule.name} />`);
 
 function Backfill({ name }) {
-  const [{ start, end, error }, set] = useState({ start: toField(Date.now() - DAY), end: toField(Date.now()), error: null });
+  const [{ start, end, error }, set] = useState({ start: toField(now() - DAY), end: toField(now()), error: null });
   const save = async (event) => {
     event.preventDefault();
     try {

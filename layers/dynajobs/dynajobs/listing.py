@@ -20,6 +20,9 @@ from dynajobs.item import Item, Malformed, decode, key_of
 from dynajobs.job import FINISHED, WAITING, Job, Page, Stats, Status
 from dynajobs.store import Store
 
+LIVE = "live"
+"""In a filter, instead of a status: pending, in_progress or failed."""
+
 READ_BUDGET = 1000
 """Items examined for one page, and counted for one lane or one kind of finished job."""
 
@@ -45,10 +48,12 @@ class Filters:
         for name, value in texts.items():
             if value is not None and (not isinstance(value, str) or not value):
                 raise InvalidJob(f"{name} is {value!r}: it must be a string that is not empty, or None")
+        if status == LIVE:
+            status, live = None, True
         try:
             found = None if status is None else Status(str(status))
         except ValueError:
-            raise InvalidJob(f"status is {status!r}: it must be one of {', '.join(Status)}") from None
+            raise InvalidJob(f"status is {status!r}: it must be one of {', '.join(Status)}, {LIVE}") from None
         return cls(found, live=live, **texts)  # type: ignore[arg-type]
 
     def match(self, job: Job) -> bool:

@@ -1,10 +1,10 @@
 /** Is anything wrong? One sentence, then what needs somebody, then counts and what comes next. */
-import { html } from "../vendor/preact-htm.js";
+import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get, now, one, post, session, stats } from "../api.js";
 import { Coming } from "../chart.js";
 import { DAY, MINUTE, STATES, command, count, length, plural, relative, short, summary } from "../format.js";
 import { Icon } from "../icons.js";
-import { Action, Command, Heading, Problem, Skeleton, Time, attempt, href, toast, useTicking, useView } from "../ui.js";
+import { Action, Command, Heading, Problem, Skeleton, Time, attempt, href, live, toast, useTicking, useView } from "../ui.js";
 
 const SILENT_AFTER = 2 * MINUTE;
 const LOOKED_AT = 200;
@@ -22,20 +22,32 @@ async function lately(name, manual, ask) {
 }
 
 async function look({ manual }) {
-  // First what says whether anything is wrong; the rest may take its time.
   const answers = await Promise.all([
     get("about"), stats(manual), get("jobs", { state: "live", limit: LOOKED_AT }), get("reservation"),
-    lately("schedules", manual, () => get("schedules", { recent: 30 })), lately("errors", manual, () => get("errors")),
+    lately("schedules", manual, () => get("schedules", { recent: 30 })),
   ]);
-  const [about, counts, live, reservation, schedules, errors] = answers.map((answer) => answer.data);
+  const [about, counts, jobs, reservation, schedules] = answers.map((answer) => answer.data);
   session.set({ about });
   return {
-    data: { about, counts, countedAt: answers[1].at, live, reservation, schedules: schedules.schedules, errors },
+    data: { about, counts, countedAt: answers[1].at, live: jobs, reservation, schedules: schedules.schedules, manual },
     units: answers.reduce((sum, { units }) => sum + units, 0),
   };
 }
 
-function needs({ about, counts, live, reservation, schedules, errors }) {
+/** The groups of errors come after the rest: they are the dearest part, and must not hold up the others. */
+function useErrors(data) {
+  const [errors, set] = useState(kept.get("errors")?.data ?? null);
+  useEffect(() => {
+    if (!data) return;
+    lately("errors", data.manual, () => get("errors")).then(({ data: found, units }) => {
+      set(found);
+      live.set({ units: live.value.units + units });
+    }, (error) => set({ groups: [], error }));
+  }, [data]);
+  return errors;
+}
+
+function needs({ about, counts, live, reservation, schedules }, errors) {
   const at = now();
   const found = [];
   const add = (text, to, more) => found.push({ text, to, more });
@@ -52,7 +64,7 @@ function needs({ about, counts, live, reservation, schedules, errors }) {
     const homeless = [...new Set(live.jobs.map((job) => job.job_type))].filter((type) => !about.handled.includes(type));
     for (const type of homeless) add(`Job type ${type} has no handler: DYNAJOBS_HANDLERS does not name it.`, href(["jobs"], { type }));
   }
-  const fresh = errors.groups.filter((group) => at - Date.parse(group.first_seen) < DAY);
+  const fresh = (errors?.groups ?? []).filter((group) => at - Date.parse(group.first_seen) < DAY);
   for (const group of fresh.slice(0, 5)) add(`New error: ${group.title} (${[group.dead_letters && plural(group.dead_letters, "dead letter"), group.failed && `${count(group.failed)} will retry`].filter(Boolean).join(", ")})`, href(["errors", group.fingerprint]), group.last_seen);
   for (const schedule of schedules) {
     const last = schedule.recent.find((run) => !["queued", "running", "skipped"].includes(run.outcome));
@@ -64,13 +76,13 @@ function needs({ about, counts, live, reservation, schedules, errors }) {
   return { found, stopped: silent === null || silent > SILENT_AFTER || !about.settings.enabled };
 }
 
-function Health({ data }) {
+function Health({ data, errors }) {
   const said = useTicking(() => {
-    const { found, stopped } = needs(data);
+    const { found, stopped } = needs(data, errors);
     const state = stopped ? "Not running" : found.length ? "Needs attention" : "Healthy";
-    const { about, counts, errors } = data;
-    const day = errors.groups.reduce((sum, group) => sum + group.day, 0);
-    return `${state}.|${about.last_tick_at ? `Poller ticked ${relative(about.last_tick_at)}` : "The poller has not ticked yet"}. ${counts.oldest_due_age ? `Oldest due job waits ${length(counts.oldest_due_age)}` : "Nothing due waits"}. ${plural(day, "failure")} in the last 24 h.`;
+    const { about, counts } = data;
+    const day = errors?.error ? "Errors could not be read." : errors ? `${plural(errors.groups.reduce((sum, group) => sum + group.day, 0), "failure")} in the last 24 h.` : "";
+    return `${state}.|${about.last_tick_at ? `Poller ticked ${relative(about.last_tick_at)}` : "The poller has not ticked yet"}. ${counts.oldest_due_age ? `Oldest due job waits ${length(counts.oldest_due_age)}` : "Nothing due waits"}. ${day}`;
   });
   const [state, sentence] = said.split("|");
   const kind = state.startsWith("Healthy") ? "good" : state.startsWith("Not") ? "bad" : "warn";
@@ -80,23 +92,24 @@ function Health({ data }) {
 export default function Overview() {
   const view = useView("overview", look, { every: 15 });
   const { data, error } = view;
+  const errors = useErrors(data);
   if (!data) return html`<${Heading} title="Overview" />${error ? html`<${Problem} error=${error} retry=${view.reload} what="The overview could not be loaded" />` : html`<${Skeleton} />`}`;
-  const { counts, countedAt, live, schedules, about } = data;
-  const { found } = needs(data);
+  const { counts, countedAt, live: page, schedules, about } = data;
+  const { found } = needs(data, errors);
   const from = now();
-  const waiting = live.jobs.filter((job) => job.status !== "in_progress");
+  const waiting = page.jobs.filter((job) => job.status !== "in_progress");
   const slots = schedules.filter((schedule) => schedule.enabled && schedule.next_run_at);
   const empty = Object.values(counts.by_status).every((number) => !number);
   return html`<div class="page overview">
     <${Heading} title="Overview" />
     ${error && html`<${Problem} error=${error} retry=${view.reload} what="The overview could not be refreshed; this is what it was" />`}
-    <${Health} data=${data} />
+    <${Health} ...${{ data, errors }} />
     ${found.length > 0 && html`<section class="card needs"><h2>Needs attention <span class="number">${found.length}</span></h2><ul>${found.map(({ text, to, more }) => html`<li><${Icon} name="triangle-alert" /><a href=${to}>${text}</a>${more && html`<span class="muted"><${Time} at=${more} /></span>`}</li>`)}</ul></section>`}
     <section aria-label="Jobs by state" class="tiles">${Object.entries(STATES).map(([state, { word, icon }]) => html`<a class=${`tile ${state}`} href=${href(["jobs"], { state })}><span><${Icon} name=${icon} /> ${state === "failed" ? "failed, will retry" : word}</span><strong>${count(counts.by_status[state], counts.truncated)}</strong></a>`)}</section>
-    <p class="muted small">Counted <${Time} at=${new Date(countedAt).toISOString()} />${counts.truncated ? "; counting stops at 1,000 of a kind to save reads" : ""}. Finished jobs are kept for ${about.settings.retention_days} days.</p>
+    <p class="muted small">Counted <${Time} at=${new Date(countedAt).toISOString()} say=${(at) => relative(at, Date.now())} />${counts.truncated ? "; counting stops at 1,000 of a kind to save reads" : ""}. Finished jobs are kept for ${about.settings.retention_days} days.</p>
     ${empty && !schedules.length ? html`<section class="card"><h2>Enqueue the first job</h2><pre class="code">queue = JobQueue.from_env()
 queue.enqueue("email.send", {"to": "ada@example.com"})</pre><${Command} line=${command("jobs", "enqueue", "email.send", "--payload", '{"to": "ada@example.com"}')} label="Or" /></section>` : html`
-    <div class="columns wide-left"><section class="card"><${Coming} jobs=${waiting.map((job) => job.scheduled_for)} slots=${slots.map((schedule) => schedule.next_run_at)} from=${from} more=${Boolean(live.cursor)} /></section>
+    <div class="columns wide-left"><section class="card"><${Coming} jobs=${waiting.map((job) => job.scheduled_for)} slots=${slots.map((schedule) => schedule.next_run_at)} from=${from} more=${Boolean(page.cursor)} /></section>
       <${Next} ...${{ waiting, slots }} /></div>`}
     <${Command} line=${command("stats")} /></div>`;
 }

@@ -26,7 +26,8 @@ const SWITCHES = { compact: "Compact rows", keys: "Keyboard shortcuts of single 
 function Preferences() {
   const chosen = useStore(preferences);
   return html`<section class="card"><h2>Preferences</h2><p class="muted">Kept on this device.</p><div class="preferences">
-    ${Object.entries(CHOICES).map(([name, [label, options]]) => html`<label>${label}<select onChange=${(event) => preferences.set({ [name]: options[event.target.selectedIndex][0] })}>${options.map(([value, text]) => html`<option selected=${chosen[name] === value}>${text}</option>`)}</select></label>`)}</div>
+    ${Object.entries(CHOICES).map(([name, [label, options]]) => html`<label>${label}<select onChange=${(event) => preferences.set({ [name]: options[event.target.selectedIndex][0] })}>${options.map(([value, text]) => html`<option selected=${chosen[name] === value}>${text}</option>`)}</select></label>`)}
+      <label>Your name<input maxlength="100" autocomplete="name" value=${chosen.actor} placeholder="Recorded with your changes" onChange=${(event) => preferences.set({ actor: event.target.value.trim() })} /></label></div>
     ${Object.entries(SWITCHES).map(([name, text]) => html`<label class="check"><input type="checkbox" checked=${chosen[name]} onChange=${(event) => preferences.set({ [name]: event.target.checked })} />${text}</label>`)}
     <div class="buttons start"><button onClick=${signOut}>Sign out</button></div></section>`;
 }

@@ -10,6 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, W
 from dynajobs import keys
 
 State = Literal["pending", "in_progress", "completed", "failed", "dead_letter", "cancelled"]
+States = Literal[State, "live"]
+"""In a filter: `live` is pending, in_progress or failed, so that no finished job is read."""
+
 MAX_SECONDS = 300 * 366 * 86400
 """No wait ends beyond the year 9999, and no schedule looks back further."""
 
@@ -190,7 +193,7 @@ class BulkFilter(Body):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    state: State | None = None
+    state: States | None = None
     type: JobType | None = None
     org_id: Label | None = None
     schedule_name: Name | None = None

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import LambdaFunctionUrlResolver, Respo
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
-from dynajobs.http.models import JobType, Label, Problem, State
+from dynajobs.http.models import JobType, Label, Problem, States
 from dynajobs.jsons import dump_json
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MEANINGS = {
 ALWAYS = (401, 422, 429, 500, 503)
 CHANGES = (400, 403, 413)
 
-StateFilter = Annotated[State | None, Query()]
+StateFilter = Annotated[States | None, Query()]
 TypeFilter = Annotated[JobType | None, Query()]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query()]
