@@ -166,7 +166,9 @@ def test_the_skip_button_leads_past_the_header(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "height"), [(360, 740), (320, 256)], ids=["a small phone", "1280 pixels enlarged fourfold"]
+    ("width", "height"),
+    [(360, 740), (320, 256), (768, 1024), (1000, 700), (1280, 860)],
+    ids=["a small phone", "1280 pixels enlarged fourfold", "a tablet", "half a screen", "a laptop"],
 )
 def test_nothing_needs_sideways_scrolling(visit: Visit, stage: Stage, width: int, height: int) -> None:
     visitor = visit(stage, viewport={"width": width, "height": height}, has_touch=True)

@@ -38,9 +38,11 @@ function View() {
     fail(null);
     VIEWS[name][1]().then((module) => (loaded.set(name, module.default), again((number) => number + 1)), () => fail(new Refused(0, null, "")));
   }, [name]);
-  if (name === null) return html`<div class="page"><${Heading} title="There is no such page" /><p><a href="#/">Overview</a></p></div>`;
+  if (name === null) return html`<div class="page"><${Heading} title="There is no such page" /><p>
+    <a href="#/">Overview</a></p></div>`;
   const Shown = loaded.get(name);
-  if (failed) return html`<h1>${VIEWS[name][0]}</h1><${Problem} error=${failed} what="A part of this page could not be loaded" retry=${() => location.reload()} />`;
+  if (failed) return html`<h1>${VIEWS[name][0]}</h1>
+    <${Problem} error=${failed} what="A part of this page could not be loaded" retry=${() => location.reload()} />`;
   if (!Shown) return html`<h1>${VIEWS[name][0]}</h1><${Skeleton} />`;
   return html`<${Shown} key=${path} parts=${parts} query=${query} />`;
 }
@@ -49,7 +51,9 @@ function Ribbon() {
   const { about } = useStore(session);
   if (!about) return null;
   const { environment, region, table } = about;
-  return html`<span class="ribbon" title="Environment · region · table"><strong>${environment || "no environment set"}</strong><span>${region}</span><span>${table}</span></span>`;
+  const whole = [environment, region, table].filter(Boolean).join(" · ");
+  return html`<span class="ribbon" title=${whole}><strong>${environment || region}</strong>
+    ${environment && html`<span>${region}</span>`}<span>${table}</span></span>`;
 }
 
 function LiveIndicator() {
@@ -62,8 +66,10 @@ function LiveIndicator() {
   });
   const state = failing ? "failing" : text.startsWith("Live") ? "on" : "off";
   return html`<span class="live ${state}">
-    <button class="bare" onClick=${() => live.set({ byHand: !byHand })} aria-pressed=${String(byHand)} title="Pause or resume (p)"><i></i>${text}</button>
-    <button class="bare" onClick=${() => reload?.()} aria-label="Refresh" title="Refresh (.)"><${Icon} name="refresh-cw" /></button></span>`;
+    <button class="bare" onClick=${() => live.set({ byHand: !byHand })} aria-pressed=${String(byHand)} title="Pause or resume (p)">
+      <i></i>${text}</button>
+    <button class="bare" onClick=${() => reload?.()} aria-label="Refresh" title="Refresh (.)">
+      <${Icon} name="refresh-cw" /></button></span>`;
 }
 
 const THEMES = { auto: ["monitor", "light"], light: ["sun", "dark"], dark: ["moon", "auto"] };
@@ -75,17 +81,26 @@ function Header() {
   const production = /^prod/i.test(about?.environment ?? "");
   const here = parts[0] ?? "";
   return html`<header class=${production ? "production" : ""}>
-    <a class="brand" href="#/"><svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><path d="M9 8h5a8 8 0 0 1 0 16H9z" fill="none" stroke="currentColor" stroke-width="3.4" stroke-linejoin="round" /><path class="dash" d="M20.5 16H27" stroke-width="3.4" stroke-linecap="round" /></svg>dynajobs</a>
+    <a class="brand" href="#/"><svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+      <path d="M9 8h5a8 8 0 0 1 0 16H9z" fill="none" stroke="currentColor" stroke-width="3.4" stroke-linejoin="round" />
+      <path class="dash" d="M20.5 16H27" stroke-width="3.4" stroke-linecap="round" /></svg>dynajobs</a>
     <${Ribbon} />
-    <nav aria-label="Pages">${NAV.map((noun) => html`<a href=${href(noun ? [noun] : [])} aria-current=${here === noun ? "page" : null}>${VIEWS[noun][0]}</a>`)}</nav>
+    <nav aria-label="Pages">
+      ${NAV.map((noun) => html`<a href=${href(noun ? [noun] : [])} aria-current=${here === noun ? "page" : null}>
+      ${VIEWS[noun][0]}</a>`)}</nav>
     <div class="tools">
       <button class="search-button" onClick=${toSearch}><${Icon} name="search" />Search<kbd>/</kbd></button>
       <${LiveIndicator} />
-      <button class="bare zone" onClick=${() => preferences.set({ utc: !utc })} title=${`Times in ${zoneName()}: switch (u)`}>${utc ? "UTC" : "Local"}</button>
-      <button class="bare optional" onClick=${() => setTheme(THEMES[theme][1])} aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`}><${Icon} name=${THEMES[theme][0]} /></button>
-      <button class="bare" onClick=${() => open(html`<${Past} />`)} aria-label="Messages" title="Messages"><${Icon} name="bell" /></button>
-      <a class="button bare" href="#/settings" aria-label="Settings" title="Settings" aria-current=${here === "settings" ? "page" : null}><${Icon} name="settings" /></a>
-      <button class="bare optional" onClick=${() => open(html`<${Help} />`)} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)"><${Icon} name="circle-help" /></button>
+      <button class="bare zone" onClick=${() => preferences.set({ utc: !utc })} title=${`Times in ${zoneName()}: switch (u)`}>
+        ${utc ? "UTC" : "Local"}</button>
+      <button class="bare optional" onClick=${() => setTheme(THEMES[theme][1])} aria-label=${`Theme: ${theme}`} title=${`Theme: ${theme}`}>
+        <${Icon} name=${THEMES[theme][0]} /></button>
+      <button class="bare" onClick=${() => open(html`<${Past} />`)} aria-label="Messages" title="Messages">
+        <${Icon} name="bell" /></button>
+      <a class="button bare" href="#/settings" aria-label="Settings" title="Settings" aria-current=${here === "settings" ? "page" : null}>
+        <${Icon} name="settings" /></a>
+      <button class="bare optional" onClick=${() => open(html`<${Help} />`)} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)">
+        <${Icon} name="circle-help" /></button>
     </div></header>`;
 }
 
@@ -108,9 +123,11 @@ function Footer() {
   const { ahead } = useStore(server);
   const time = useTicking(() => clock(Date.now() + ahead));
   const every = interval() / 1000;
-  return html`<footer><span>dynajobs ${about?.version}</span><span>${about?.actor} (${about?.role})</span><span>Server time <time>${time}</time></span>
+  return html`<footer><span>dynajobs ${about?.version}</span><span>${about?.actor} (${about?.role})</span>
+    <span>Server time <time>${time}</time></span>
     ${at > 0 && html`<span>Refreshed <${Time} at=${new Date(at + ahead).toISOString()} /></span>
-      <span title="DynamoDB read units that the latest refresh of this view consumed">${count(units)} read units${every ? ` a refresh, every ${every} s` : ""}</span>`}</footer>`;
+      <span title="DynamoDB read units that the latest refresh of this view consumed">
+        ${count(units)} read units${every ? ` a refresh, every ${every} s` : ""}</span>`}</footer>`;
 }
 
 function SignIn() {
@@ -143,7 +160,9 @@ function SignIn() {
 function Past() {
   const { past } = useStore(toasts);
   return html`<${Dialog} title="Messages">
-    ${past.length ? html`<ul class="past">${past.map((each) => html`<li key=${each.id}><${Time} at=${each.at} /> ${each.text} ${each.actions.filter((one) => one.href).map((one) => html` <a href=${one.href} onClick=${close}>${one.label}</a>`)}</li>`)}</ul>` : html`<p class="muted">What you do here is listed here, until you close this tab.</p>`}
+    ${past.length ? html`<ul class="past">${past.map((each) => html`<li key=${each.id}>
+      <${Time} at=${each.at} /> ${each.text} ${each.actions.filter((one) => one.href).map((one) => html` <a href=${one.href} onClick=${close}>
+        ${one.label}</a>`)}</li>`)}</ul>` : html`<p class="muted">What you do here is listed here, until you close this tab.</p>`}
     <div class="buttons"><button onClick=${close} autofocus>Close</button></div></${Dialog}>`;
 }
 
@@ -153,7 +172,8 @@ const KEYS = [
   [".", "Refresh"], ["p", "Pause, resume"], ["u", "UTC or local"], ["a", "Relative or absolute times"], ["?", "This list"], ["Esc", "Close"],
 ];
 
-const Help = () => html`<${Dialog} title="Keyboard shortcuts"><dl class="keys">${KEYS.map(([key, what]) => html`<div><dt>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
+const Help = () => html`<${Dialog} title="Keyboard shortcuts"><dl class="keys">${KEYS.map(([key, what]) => html`<div>
+  <dt>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
   <p class="muted">They can be switched off in the <a href="#/settings" onClick=${close}>settings</a>.</p>
   <div class="buttons"><button onClick=${close} autofocus>Close</button></div></${Dialog}>`;
 
@@ -220,12 +240,16 @@ function App() {
   const greet = () => void (token && !about && resume().catch((error) => (error.status === 401 ? session.set({ token: null, refused: false }) : set(error))));
   useEffect(greet, [token, about]);
   if (!token) {
-    return html`<main class="gate"><p class="brand"><img src=${new URL("icon.svg", import.meta.url).href} width="40" height="40" alt="" />dynajobs</p><h1 tabindex="-1">Sign in</h1><${SignIn} /><${Toasts} /></main>`;
+    return html`<main class="gate"><p class="brand">
+      <img src=${new URL("icon.svg", import.meta.url).href} width="40" height="40" alt="" />dynajobs</p>
+      <h1 tabindex="-1">Sign in</h1><${SignIn} /><${Toasts} /></main>`;
   }
-  if (!about && problem) return html`<main class="gate"><h1>dynajobs</h1><${Problem} error=${problem} retry=${() => (set(null), greet())} /></main>`;
+  if (!about && problem) return html`<main class="gate"><h1>dynajobs</h1>
+    <${Problem} error=${problem} retry=${() => (set(null), greet())} /></main>`;
   return html`<button class="skip" onClick=${() => document.querySelector("main h1")?.focus()}>Skip to content</button>
     <${Header} /><main id="main">${about ? html`<${View} />` : html`<${Skeleton} />`}</main><${Footer} />
-    ${top}${refused && html`<${Dialog} title="Sign in again" onClose=${() => {}}><${SignIn} /></${Dialog}>`}<${Toasts} />`;
+    ${top}${refused && html`<${Dialog} title="Sign in again" onClose=${() => {}}>
+      <${SignIn} /></${Dialog}>`}<${Toasts} />`;
 }
 
 preferences.watchers.add(dress);

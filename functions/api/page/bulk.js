@@ -75,13 +75,18 @@ function Bulk({ action, ids, filter, what, after }) {
   const ready = preview?.eligible > 0 && (!must || typed.replace(/\D/g, "") === must);
   const line = (counts) => Object.entries(counts).map(([name, number]) => `${count(number)} ${STATES[name]?.word ?? name}`).join(" · ");
   return html`<${Dialog} title=${`${VERBS[action]} ${what}`} class="wide" onClose=${leave}>
-    ${stage === "looking" && (error ? html`<${Problem} error=${error} what="The preview failed" retry=${look} />` : html`<p>Counting…</p><${Skeleton} rows=${3} />`)}
+    ${stage === "looking" && (error ? html`<${Problem} error=${error} what="The preview failed" retry=${look} />` : html`<p>Counting…</p>
+      <${Skeleton} rows=${3} />`)}
     ${stage === "asking" && html`<${Preview} ...${{ preview, line, action }} />
-      ${must && preview.eligible > 0 && html`<label>Type <strong>${must}</strong> to confirm<input inputmode="numeric" autocomplete="off" value=${typed} onInput=${(event) => change({ typed: event.target.value })} /></label>`}
+      ${must && preview.eligible > 0 && html`<label>Type <strong>
+        ${must}</strong> to confirm<input inputmode="numeric" autocomplete="off" value=${typed} onInput=${(event) => change({ typed: event.target.value })} /></label>`}
       <div class="buttons"><button onClick=${leave} autofocus>Close</button>
-        <${Action} class=${action === "cancel" ? "danger" : "primary"} reason=${ready ? "" : preview.eligible ? "Type the number first." : "There is nothing to do."} onClick=${carryOut}>${verb}</${Action}></div>`}
+        <${Action} class=${action === "cancel" ? "danger" : "primary"} reason=${ready ? "" : preview.eligible ? "Type the number first." : "There is nothing to do."} onClick=${carryOut}>
+          ${verb}</${Action}></div>`}
     ${["working", "stopped", "over"].includes(stage) && html`
-      <p role="status"><strong>${lost ? "At least " : ""}${count(done)} ${DONE[action]}</strong>${already ? `, ${count(already)} were before` : ""}${Object.keys(skipped).length ? `, skipped: ${line(skipped)}` : ""}.
+      <p role="status">
+        <strong>${lost ? "At least " : ""}${count(done)} ${DONE[action]}</strong>
+          ${already ? `, ${count(already)} were before` : ""}${Object.keys(skipped).length ? `, skipped: ${line(skipped)}` : ""}.
         ${stage === "stopped" && !error && " Stopped; the rest was left alone."}</p>
       <progress max=${preview.truncated && stage !== "over" ? null : preview.eligible || 1} value=${preview.truncated && stage !== "over" ? null : stage === "over" ? preview.eligible || 1 : done + already} aria-label="Done so far"></progress>
       <${Problem} error=${error} what="The last call was not answered" />
@@ -97,15 +102,23 @@ function Bulk({ action, ids, filter, what, after }) {
 function Preview({ preview, line, action }) {
   const skipped = Object.entries(preview.skipped);
   return html`
-    <p><strong>${count(preview.eligible)}${preview.truncated ? " or more" : ""}</strong> would be ${DONE[action]}${action === "retry" ? ", each as a new job that is due now" : ""}.
+    <p>
+      <strong>${count(preview.eligible)}${preview.truncated ? " or more" : ""}</strong> would be ${DONE[action]}${action === "retry" ? ", each as a new job that is due now" : ""}.
       ${preview.truncated && html` <span class="muted">Looked at the latest ${count(preview.eligible + skipped.reduce((sum, [, number]) => sum + number, 0))}; it goes on through all that match.</span>`}</p>
     <dl class="facts">
-      ${preview.eligible > 0 && html`<div><dt>By state</dt><dd>${line(preview.by_status)}</dd></div><div><dt>By type</dt><dd>${line(preview.by_type)}</dd></div>
+      ${preview.eligible > 0 && html`<div><dt>By state</dt><dd>${line(preview.by_status)}</dd></div><div>
+        <dt>By type</dt><dd>${line(preview.by_type)}</dd></div>
         <div><dt>Created</dt><dd>${clock(preview.oldest)} – ${clock(preview.newest)}</dd></div>`}
-      ${skipped.length > 0 && html`<div><dt>Left alone</dt><dd>${skipped.map(([reason, number]) => `${count(number)} because ${reason}`).join(" · ")}</dd></div>`}
+      ${skipped.length > 0 && html`<div><dt>Left alone</dt>
+        <dd>${skipped.map(([reason, number]) => `${count(number)} because ${reason}`).join(" · ")}</dd></div>`}
       <div><dt>As of</dt><dd>${clock(preview.before)}: what changes later is left alone</dd></div></dl>
-    ${preview.samples.length > 0 && html`<h3>For example</h3><ul class="samples">${preview.samples.map((job) => html`<li><strong>${job.job_type}</strong> <code>${short(job.id)}</code> <span class="mono muted">${summary(job.payload, 60)}</span></li>`)}</ul>`}`;
+    ${preview.samples.length > 0 && html`<h3>For example</h3>
+      <ul class="samples">${preview.samples.map((job) => html`<li>
+      <strong>${job.job_type}</strong> <code>${short(job.id)}</code> <span class="mono muted">${summary(job.payload, 60)}</span></li>`)}</ul>`}`;
 }
 
-const Results = ({ results }) => results.length > 0 && html`<details><summary>${plural(results.length, "result")}</summary><ul class="samples scroll">${results.map((each) => html`
-  <li><a href=${href(["jobs", each.job_id ?? each.id])} onClick=${close}><code>${short(each.id)}</code></a> ${each.outcome}${each.job_id && each.job_id !== each.id ? html` → <code>${short(each.job_id)}</code>` : ""}</li>`)}</ul></details>`;
+const Results = ({ results }) => results.length > 0 && html`<details>
+  <summary>${plural(results.length, "result")}</summary><ul class="samples scroll">${results.map((each) => html`
+  <li><a href=${href(["jobs", each.job_id ?? each.id])} onClick=${close}>
+    <code>${short(each.id)}</code></a> ${each.outcome}${each.job_id && each.job_id !== each.id ? html` → <code>
+      ${short(each.job_id)}</code>` : ""}</li>`)}</ul></details>`;

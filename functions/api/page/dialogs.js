@@ -28,7 +28,8 @@ export function Confirm({ title, effect, verb, danger = false, line, typed, run,
   };
   return html`<${Dialog} title=${title}><form onSubmit=${go}>
     <p>${effect}</p>${children}
-    ${typed && html`<label>Type <strong>${typed}</strong> to confirm<input autocomplete="off" spellcheck=${false} value=${text} onInput=${(event) => set({ busy, error, text: event.target.value })} /></label>`}
+    ${typed && html`<label>Type <strong>
+      ${typed}</strong> to confirm<input autocomplete="off" spellcheck=${false} value=${text} onInput=${(event) => set({ busy, error, text: event.target.value })} /></label>`}
     ${line && html`<${Command} line=${line} />`}
     <${Problem} error=${error} what="It was not done" />
     <div class="buttons"><button type="button" onClick=${close} autofocus>${danger ? "Keep it" : "Cancel"}</button>
@@ -108,11 +109,17 @@ function Reschedule({ each }) {
   return html`<${Dialog} title="Reschedule job"><form onSubmit=${save}>
     <p>${named(each)}, ${STATES[each.status].word}, due ${clock(each.scheduled_for)}.</p>
     <label>Run at (${zoneName()})<input type="datetime-local" step="1" required value=${form.at} onInput=${edit("at")} autofocus /></label>
-    <p class="chips"><button type="button" onClick=${inMinutes(0)}>Now</button><button type="button" onClick=${inMinutes(10)}>In 10 min</button><button type="button" onClick=${inMinutes(60)}>In 1 h</button><button type="button" onClick=${inMinutes(1440)}>In 1 day</button></p>
-    <label>Priority<select value=${form.priority} onChange=${edit("priority")}>${[0, 1, 2, 3].map((number) => html`<option value=${number}>${number}${number === 3 ? ", first" : number ? "" : ", normal"}</option>`)}</select></label>
+    <p class="chips"><button type="button" onClick=${inMinutes(0)}>Now</button>
+      <button type="button" onClick=${inMinutes(10)}>In 10 min</button>
+      <button type="button" onClick=${inMinutes(60)}>In 1 h</button>
+      <button type="button" onClick=${inMinutes(1440)}>In 1 day</button></p>
+    <label>Priority<select value=${form.priority} onChange=${edit("priority")}>
+      ${[0, 1, 2, 3].map((number) => html`<option value=${number}>
+      ${number}${number === 3 ? ", first" : number ? "" : ", normal"}</option>`)}</select></label>
     <${Command} line=${command("jobs", "reschedule", each.id, "--run-at", at, "--priority", form.priority)} />
     <${Problem} error=${form.error} what="It was not moved" />
-    <div class="buttons"><button type="button" onClick=${close}>Cancel</button><button class="primary">Reschedule job</button></div></form></${Dialog}>`;
+    <div class="buttons"><button type="button" onClick=${close}>Cancel</button>
+      <button class="primary">Reschedule job</button></div></form></${Dialog}>`;
 }
 
 /** The buttons of one job; in rows only their icons are seen. */
@@ -121,7 +128,10 @@ export function JobActions({ each, may, all = false }) {
   const name = (verb) => (all ? {} : { "aria-label": `${verb} job` });
   const label = (verb) => (all ? `${verb} job` : "");
   const shown = (verb) => all || !may[verb];
-  return html`${shown("retry") && html`<${Action} class=${`${bare} ${all && !may.retry && each.status !== "completed" ? "primary" : ""}`} data-key="r" icon="rotate-cw" title="Retry job (r)" reason=${may.retry} onClick=${() => retry(each)} ...${name("Retry")}>${label("Retry")}</${Action}>`}
-    ${shown("reschedule") && html`<${Action} class=${bare} data-key="e" icon="calendar-clock" title="Reschedule job" reason=${may.reschedule} onClick=${() => reschedule(each)} ...${name("Reschedule")}>${label("Reschedule")}</${Action}>`}
-    ${shown("cancel") && html`<${Action} class=${`${bare} apart ${all ? "dangerous" : ""}`} data-key="c" icon="ban" title="Cancel job (c)" reason=${may.cancel} onClick=${() => cancel(each)} ...${name("Cancel")}>${label("Cancel")}</${Action}>`}`;
+  return html`${shown("retry") && html`<${Action} class=${`${bare} ${all && !may.retry && each.status !== "completed" ? "primary" : ""}`} data-key="r" icon="rotate-cw" title="Retry job (r)" reason=${may.retry} onClick=${() => retry(each)} ...${name("Retry")}>
+    ${label("Retry")}</${Action}>`}
+    ${shown("reschedule") && html`<${Action} class=${bare} data-key="e" icon="calendar-clock" title="Reschedule job" reason=${may.reschedule} onClick=${() => reschedule(each)} ...${name("Reschedule")}>
+      ${label("Reschedule")}</${Action}>`}
+    ${shown("cancel") && html`<${Action} class=${`${bare} apart ${all ? "dangerous" : ""}`} data-key="c" icon="ban" title="Cancel job (c)" reason=${may.cancel} onClick=${() => cancel(each)} ...${name("Cancel")}>
+      ${label("Cancel")}</${Action}>`}`;
 }

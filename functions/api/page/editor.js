@@ -88,18 +88,31 @@ export function Editor({ schedule }) {
   };
   const wrong = (name) => (problem.field === name ? problem.message : preview.field === name || (name === "cron" && preview.problem && preview.field !== "timezone") ? preview.problem : "");
   const title = schedule ? `Edit ${schedule.name}` : "New schedule";
-  const field = (name, label, control, note = "") => html`<div class="field"><label for=${`f-${name}`}>${label}</label>${control({ id: `f-${name}`, name, value: form[name], onInput: edit(name), "aria-invalid": wrong(name) ? "true" : null, "aria-describedby": `p-${name}` })}<p class=${wrong(name) ? "field-problem" : "muted small"} id=${`p-${name}`} role=${wrong(name) ? "alert" : null}>${wrong(name) || note}</p></div>`;
-  const select = (options) => (props) => html`<select ...${props} onInput=${null} onChange=${props.onInput}>${options.map(([value, text]) => html`<option value=${value} selected=${props.value === value}>${text}</option>`)}</select>`;
+  const field = (name, label, control, note = "") => html`<div class="field">
+    <label for=${`f-${name}`}>${label}</label>
+      ${control({ id: `f-${name}`, name, value: form[name], onInput: edit(name), "aria-invalid": wrong(name) ? "true" : null, "aria-describedby": `p-${name}` })}
+      <p class=${wrong(name) ? "field-problem" : "muted small"} id=${`p-${name}`} role=${wrong(name) ? "alert" : null}>
+      ${wrong(name) || note}</p></div>`;
+  const select = (options) => (props) => html`<select ...${props} onInput=${null} onChange=${props.onInput}>
+    ${options.map(([value, text]) => html`<option value=${value} selected=${props.value === value}>
+    ${text}</option>`)}</select>`;
   const input = (more = {}) => (props) => html`<input autocomplete="off" spellcheck=${false} ...${props} ...${more} />`;
   const parts = form.cron.trim().split(/\s+/);
   return html`<div class="page"><p class="crumbs"><a href="#/schedules">Schedules</a></p><${Heading} title=${title} />
     <form class="editor" ref=${ref} onSubmit=${save} noValidate><div class="card">
       ${!schedule && field("name", "Name", input({ required: true }), "Letters, digits, and . _ -")}
       ${field("cron", "Cron expression", input({ class: "mono" }))}
-      ${parts.length === 5 && html`<div class="cron-fields" aria-hidden="true">${parts.map((part, index) => html`<span><code>${part}</code><small>${FIELDS[index]}</small></span>`)}</div>`}
-      <p class="chips">${PRESETS.map(([name, cron]) => html`<button type="button" aria-pressed=${String(form.cron === cron)} onClick=${() => set({ ...form, cron })}>${name}</button>`)}</p>
-      ${field("timezone", "Time zone", input({ list: "zones" }))}<datalist id="zones"><option value="UTC" />${(Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => html`<option value=${zone} />`)}</datalist>
-      <fieldset><legend>Makes a job</legend><label class="check"><input type="radio" name="makes" value="job_type" checked=${form.makes === "job_type"} onChange=${edit("makes")} />of a type</label><label class="check"><input type="radio" name="makes" value="template" checked=${form.makes === "template"} onChange=${edit("makes")} />from a template</label></fieldset>
+      ${parts.length === 5 && html`<div class="cron-fields" aria-hidden="true">${parts.map((part, index) => html`<span>
+        <code>${part}</code><small>${FIELDS[index]}</small></span>`)}</div>`}
+      <p class="chips">
+        ${PRESETS.map(([name, cron]) => html`<button type="button" aria-pressed=${String(form.cron === cron)} onClick=${() => set({ ...form, cron })}>
+        ${name}</button>`)}</p>
+      ${field("timezone", "Time zone", input({ list: "zones" }))}<datalist id="zones">
+        <option value="UTC" />${(Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => html`<option value=${zone} />`)}</datalist>
+      <fieldset><legend>Makes a job</legend><label class="check">
+        <input type="radio" name="makes" value="job_type" checked=${form.makes === "job_type"} onChange=${edit("makes")} />of a type</label>
+        <label class="check">
+        <input type="radio" name="makes" value="template" checked=${form.makes === "template"} onChange=${edit("makes")} />from a template</label></fieldset>
       ${form.makes === "template" ? field("template", "Template", select([["", "Choose one"], ...templates.map((each) => [each.name, `${each.name} (${each.job_type})`])])) : field("job_type", "Job type", input({ list: "types" }))}
       <datalist id="types">${session.value.about.job_types.map((type) => html`<option value=${type} />`)}</datalist>
       ${field("payload", form.makes === "template" ? "Instead of the template's payload" : "Payload", (props) => html`<textarea class="mono" rows="5" spellcheck=${false} ...${props}></textarea>`, "A JSON object")}
@@ -108,16 +121,24 @@ export function Editor({ schedule }) {
         ${field("catchup", "After an outage", select([["latest", "Run the latest missed slot"], ["all", "Run every missed slot"], ["none", "Run no missed slot"]]))}
         ${field("overlap", "While a run is not over", select([["allow", "Start the next beside it"], ["skip", "Skip the next slot"], ["queue_one", "Let one slot wait for it"]]))}
         ${field("priority", "Priority", select([["0", "0, normal"], ["1", "1"], ["2", "2"], ["3", "3, first"]]))}${field("max_attempts", "Attempts, at most", input({ inputmode: "numeric" }), "The handler's own number if left empty")}</details>
-      <label class="check"><input type="checkbox" name="enabled" checked=${form.enabled} onChange=${edit("enabled")} />Enabled</label>
+      <label class="check">
+        <input type="checkbox" name="enabled" checked=${form.enabled} onChange=${edit("enabled")} />Enabled</label>
       <${Problem} error=${problem.error ?? (problem.message && !problem.field ? { message: problem.message } : null)} what="It was not saved" />
-      <div class="buttons"><a class="button" href=${schedule ? href(["schedules", schedule.name]) : "#/schedules"}>Cancel</a><${Action} class="primary" type="submit" reason=${busy ? "It is being saved." : ""}>${schedule ? "Save schedule" : "Create schedule"}</${Action}></div></div>
-    <aside class="card preview" aria-label="Preview" aria-live="polite"><h2>Preview</h2>${preview.data ? html`<${Foresight} data=${preview.data} zone=${form.timezone.trim()} />` : html`<p class="muted">${preview.problem ? "Nothing to show before the expression is right." : "…"}</p>`}</aside></form>
+      <div class="buttons">
+        <a class="button" href=${schedule ? href(["schedules", schedule.name]) : "#/schedules"}>Cancel</a>
+        <${Action} class="primary" type="submit" reason=${busy ? "It is being saved." : ""}>
+          ${schedule ? "Save schedule" : "Create schedule"}</${Action}></div></div>
+    <aside class="card preview" aria-label="Preview" aria-live="polite">
+      <h2>Preview</h2>
+        ${preview.data ? html`<${Foresight} data=${preview.data} zone=${form.timezone.trim()} />` : html`<p class="muted">
+        ${preview.problem ? "Nothing to show before the expression is right." : "…"}</p>`}</aside></form>
     ${!schedule && html`<${Command} line=${command("schedules", "create", "--name", form.name || "NAME", ...(form.makes === "template" ? ["--template", form.template || "TEMPLATE"] : ["--job-type", form.job_type || "TYPE"]), "--cron", form.cron, "--timezone", form.timezone)} />`}</div>`;
 }
 
 function Foresight({ data, zone }) {
   if (!data.next.length) return html`<p class="field-problem">This never runs.</p>`;
   const rate = data.per_day >= 1 ? `≈ ${count(Math.round(data.per_day))} ${Math.round(data.per_day) === 1 ? "job" : "jobs"} a day` : data.per_day > 0 ? "less than one job a day" : "none in the next 7 days";
-  return html`<p class="sentence">${data.cron_words ?? html`<span class="muted">No words for this one: see its slots.</span>`}</p><p class="muted">${rate}</p>
+  return html`<p class="sentence">${data.cron_words ?? html`<span class="muted">No words for this one: see its slots.</span>`}</p>
+    <p class="muted">${rate}</p>
     ${data.warnings.length > 0 && html`<${Warnings} warnings=${data.warnings} />`}<${Slots} slots=${data.next} zone=${zone} />`;
 }

@@ -56,7 +56,8 @@ function value(all, start, depth, path) {
   if (!rows.length) return [html`<span>${token}${closing}</span>`, at + 1];
   const body = html`<div class="inside">${rows}</div>${closing}`;
   if (depth < OPEN_TO) return [html`<span>${token}${body}</span>`, at + 1];
-  return [html`<details class="fold"><summary>${token}<span class="muted"> ${rows.length} </span></summary>${body}</details>`, at + 1];
+  return [html`<details class="fold">
+    <summary>${token}<span class="muted"> ${rows.length} </span></summary>${body}</details>`, at + 1];
 }
 
 /** @param {{text: string, label: string}} props the stored text and what it is */
@@ -72,7 +73,8 @@ export function Json({ text, label }) {
   }
   return html`<div class="json"><div class="bar"><span class="muted">${bytes(text)}</span>
     <button class="bare" aria-pressed=${String(wrap)} onClick=${() => set({ wrap: !wrap, whole })}>Wrap</button>
-    <${Copy} text=${text} label=${`Copy ${label}`}>Copy</${Copy}><${Copy} text=${() => pretty(text)} label=${`Copy ${label}, indented`}>Indented</${Copy}></div>
+    <${Copy} text=${text} label=${`Copy ${label}`}>Copy</${Copy}>
+      <${Copy} text=${() => pretty(text)} label=${`Copy ${label}, indented`}>Indented</${Copy}></div>
     <div class=${`code ${wrap ? "wraps" : ""}`} tabindex="0" role="region" aria-label=${label}>${drawn}</div>
     ${shown.length < text.length && html`<button onClick=${() => set({ wrap, whole: true })}>Show all ${bytes(text)}</button>`}</div>`;
 }

@@ -48,10 +48,12 @@ function Backfill({ name }) {
       set({ start, end, error: refused });
     }
   };
-  return html`<${Dialog} title=${`Backfill ${name}`}><form onSubmit=${save}><p>Slots of the past that have no job, missed ones too, get one that is due now: at most 100.</p>
+  return html`<${Dialog} title=${`Backfill ${name}`}><form onSubmit=${save}>
+    <p>Slots of the past that have no job, missed ones too, get one that is due now: at most 100.</p>
     <label>From (${zoneName()})<input type="datetime-local" step="1" required value=${start} onInput=${(event) => set({ start: event.target.value, end, error })} /></label>
     <label>Before (${zoneName()})<input type="datetime-local" step="1" required value=${end} onInput=${(event) => set({ start, end: event.target.value, error })} /></label>
     <${Command} line=${command("schedules", "backfill", name, "--start", fromField(start), "--end", fromField(end))} />
     <${Problem} error=${error} what="Nothing was made" />
-    <div class="buttons"><button type="button" onClick=${close} autofocus>Cancel</button><button class="primary">Backfill</button></div></form></${Dialog}>`;
+    <div class="buttons"><button type="button" onClick=${close} autofocus>Cancel</button>
+      <button class="primary">Backfill</button></div></form></${Dialog}>`;
 }

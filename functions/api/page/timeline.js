@@ -43,8 +43,10 @@ const exact = (at) => clock(at, undefined, true);
 
 export function Timeline({ job }) {
   const entries = [];
-  const add = (name, icon, kind, at, more) => entries.push(html`<li class=${kind}><${Icon} name=${icon} /><div><strong>${name}</strong> ${at && html`<${Time} at=${at} say=${exact} />`} ${more}</div></li>`);
-  const wait = (from, to, why) => Date.parse(to) - Date.parse(from) > 50 && entries.push(html`<li class="gap"><span>waited ${between(from, to)}${why ? `, ${why}` : ""}</span></li>`);
+  const add = (name, icon, kind, at, more) => entries.push(html`<li class=${kind}><${Icon} name=${icon} /><div>
+    <strong>${name}</strong> ${at && html`<${Time} at=${at} say=${exact} />`} ${more}</div></li>`);
+  const wait = (from, to, why) => Date.parse(to) - Date.parse(from) > 50 && entries.push(html`<li class="gap">
+    <span>waited ${between(from, to)}${why ? `, ${why}` : ""}</span></li>`);
   add("Created", "plus", "", job.created_at, job.schedule_name ? `by schedule ${job.schedule_name}` : job.retry_of ? `as a retry of ${short(job.retry_of)}` : "");
   let last = job.created_at;
   let before = null;
@@ -55,7 +57,8 @@ export function Timeline({ job }) {
     }
     const took = run.finished_at && run.started_at ? html`<span class="number">took ${between(run.started_at, run.finished_at)}</span>` : run.started_at ? html`<${Time} at=${run.started_at} say=${(at) => `for ${length((now() - Date.parse(at)) / 1000)}`} />` : "";
     add(`Attempt ${run.attempt} ${WORDS[run.status] ?? run.status}`, ICONS[run.status] ?? "circle", CLASS[run.status] ?? "", run.started_at, html`${took}
-      ${run.worker && html`<span class="muted" title=${run.worker}>on …${run.worker.slice(-8)}</span>`}${(run.error || run.message) && html`<p class=${run.error ? "message" : ""}>${run.error ?? run.message}</p>`}`);
+      ${run.worker && html`<span class="muted" title=${run.worker}>on …${run.worker.slice(-8)}</span>`}${(run.error || run.message) && html`<p class=${run.error ? "message" : ""}>
+        ${run.error ?? run.message}</p>`}`);
     last = run.finished_at ?? last;
     before = run.status;
   }

@@ -88,20 +88,26 @@ export default function Jobs({ query }) {
   const everything = { state, ...filter };
   const action = tab === "dead_letter" || tab === "cancelled" || tab === "completed" ? "retry" : "cancel";
   return html`<div class="page jobs">
-    <div class="title"><${Heading} title=${data ? `${filtered ? `${data.jobs.length}${data.cursor ? "+" : ""} ` : ""}${title}` : "Jobs"}>Jobs</${Heading}></div>
+    <div class="title">
+      <${Heading} title=${data ? `${filtered ? `${data.jobs.length}${data.cursor ? "+" : ""} ` : ""}${title}` : "Jobs"}>Jobs</${Heading}></div>
     <${Search} ...${{ query, tab }} />
-    <nav class="tabs" aria-label="States">${TABS.map((name) => html`<a href=${href(["jobs"], { ...query, state: name === "live" ? "" : name })} aria-current=${tab === name ? "page" : null}>
-      ${name === "live" ? "All live" : name === "all" ? "All" : STATES[name].tab}${by && html` <span class="number" title=${truncated ? `Counted ${relative(new Date(data.counts.at).toISOString(), Date.now())}; counting stops at ${COUNTED} of a kind to save reads` : `Counted ${relative(new Date(data.counts.at).toISOString(), Date.now())}`}>${total(name)}</span>`}</a>`)}</nav>
+    <nav class="tabs" aria-label="States">
+      ${TABS.map((name) => html`<a href=${href(["jobs"], { ...query, state: name === "live" ? "" : name })} aria-current=${tab === name ? "page" : null}>
+      ${name === "live" ? "All live" : name === "all" ? "All" : STATES[name].tab}${by && html` <span class="number" title=${truncated ? `Counted ${relative(new Date(data.counts.at).toISOString(), Date.now())}; counting stops at ${COUNTED} of a kind to save reads` : `Counted ${relative(new Date(data.counts.at).toISOString(), Date.now())}`}>
+        ${total(name)}</span>`}</a>`)}</nav>
     ${error && html`<${Problem} error=${error} retry=${view.reload} what=${data ? "The list could not be refreshed; this is what it was" : "The list could not be loaded"} />`}
     ${data?.newer > 0 && html`<button class="newer" onClick=${() => view.reload()}>${plural(data.newer, "newer row")} · Show</button>`}
     ${!data && !error && html`<${Skeleton} />`}
     ${data && (data.jobs.length ? html`<${Table} ...${{ data, tab, chosen, toggle, choose }} />` : html`<${Empty} ...${{ tab, filtered, query, data, more, by }} />`)}
-    ${data && html`<p class="after">${data.cursor ? html`<button onClick=${more} aria-disabled=${older.busy ? "true" : null}>${older.busy ? "Loading…" : data.jobs.length ? "Load older" : `Search 1,000 older (≈ ${COUNTED * UNITS_A_JOB} units)`}</button>` : data.jobs.length > 0 && html`<span class="muted">That is all.</span>`}</p>
+    ${data && html`<p class="after">${data.cursor ? html`<button onClick=${more} aria-disabled=${older.busy ? "true" : null}>
+      ${older.busy ? "Loading…" : data.jobs.length ? "Load older" : `Search 1,000 older (≈ ${COUNTED * UNITS_A_JOB} units)`}</button>` : data.jobs.length > 0 && html`<span class="muted">That is all.</span>`}</p>
       <${Problem} error=${older.error} what="Older jobs could not be loaded" />`}
-    ${chosen.size > 0 && html`<div class="selection" role="region" aria-label="Selection"><strong>${plural(chosen.size, "job")} selected</strong>
+    ${chosen.size > 0 && html`<div class="selection" role="region" aria-label="Selection">
+      <strong>${plural(chosen.size, "job")} selected</strong>
       <${Action} icon="rotate-cw" onClick=${() => bulk({ action: "retry", ids: [...chosen], what: "the selected jobs", after: () => choose(new Set()) })}>Retry selected…</${Action}>
       <${Action} class="dangerous" icon="ban" onClick=${() => bulk({ action: "cancel", ids: [...chosen], what: "the selected jobs", after: () => choose(new Set()) })}>Cancel selected…</${Action}>
-      ${tab !== "all" && html`<${Action} onClick=${() => bulk({ action, filter: everything, what: `all that match: ${title.toLowerCase()} ${words(query)}`, after: () => choose(new Set()) })}>${action === "retry" ? "Retry" : "Cancel"} all ${filtered ? "" : total(tab)} matching…</${Action}>`}
+      ${tab !== "all" && html`<${Action} onClick=${() => bulk({ action, filter: everything, what: `all that match: ${title.toLowerCase()} ${words(query)}`, after: () => choose(new Set()) })}>
+        ${action === "retry" ? "Retry" : "Cancel"} all ${filtered ? "" : total(tab)} matching…</${Action}>`}
       <button onClick=${() => choose(new Set())}>Clear</button></div>`}
     <${Command} line=${line} /></div>`;
 }
@@ -116,35 +122,49 @@ function Search({ query, tab }) {
     if (found.id) return go(["jobs", found.id]);
     go(["jobs"], { state: tab === "live" ? "" : tab, ...found.query });
   };
-  return html`<form class="search" role="search" onSubmit=${submit}><${Icon} name="search" /><input id="search" type="search" value=${text} aria-label="Search jobs" aria-describedby="search-problem" aria-invalid=${problem ? "true" : null}
+  return html`<form class="search" role="search" onSubmit=${submit}><${Icon} name="search" />
+    <input id="search" type="search" value=${text} aria-label="Search jobs" aria-describedby="search-problem" aria-invalid=${problem ? "true" : null}
     placeholder="Job id, or type:email.send org:acme schedule:nightly" spellcheck=${false} autocomplete="off" onInput=${(event) => set({ text: event.target.value, problem: "" })} onKeyDown=${(event) => event.key === "Escape" && event.target.blur()} />
     <button>Search</button><p class="field-problem" id="search-problem" role="alert">${problem}</p></form>`;
 }
 
 function Empty({ tab, filtered, query, data, by }) {
   if (filtered) {
-    return html`<div class="empty"><h2>No ${tab === "live" ? "live jobs" : tab === "all" ? "jobs" : `${STATES[tab].word} jobs`} match ${words(query)}${data.cursor ? ` among the latest ${count(COUNTED)}` : ""}.</h2><p><a href=${href(["jobs"], { state: tab === "live" ? "" : tab })}>Clear filters</a></p></div>`;
+    return html`<div class="empty">
+      <h2>No ${tab === "live" ? "live jobs" : tab === "all" ? "jobs" : `${STATES[tab].word} jobs`} match ${words(query)}${data.cursor ? ` among the latest ${count(COUNTED)}` : ""}.</h2>
+      <p><a href=${href(["jobs"], { state: tab === "live" ? "" : tab })}>Clear filters</a></p></div>`;
   }
   const none = by && Object.values(by).every((number) => number === 0);
   if (none) {
     return html`<div class="empty"><h2>No jobs yet</h2><p>Enqueue the first one:</p><pre>queue = JobQueue.from_env()
-queue.enqueue("email.send", {"to": "ada@example.com"})</pre><${Command} line=${command("jobs", "enqueue", "email.send", "--payload", '{"to": "ada@example.com"}')} label="Or" /></div>`;
+queue.enqueue("email.send", {"to": "ada@example.com"})</pre>
+  <${Command} line=${command("jobs", "enqueue", "email.send", "--payload", '{"to": "ada@example.com"}')} label="Or" /></div>`;
   }
   const good = { dead_letter: "No dead letters.", failed: "Nothing failed.", live: "Nothing waits and nothing runs." };
-  return html`<div class="empty good"><${Icon} name="circle-check" size=${32} /><h2>${good[tab] ?? `No ${STATES[tab]?.word ?? ""} jobs.`}</h2><p>${tab !== "all" && html`<a href=${href(["jobs"], { state: "all" })}>All jobs</a>`}</p></div>`;
+  return html`<div class="empty good"><${Icon} name="circle-check" size=${32} />
+    <h2>${good[tab] ?? `No ${STATES[tab]?.word ?? ""} jobs.`}</h2>
+    <p>${tab !== "all" && html`<a href=${href(["jobs"], { state: "all" })}>All jobs</a>`}</p></div>`;
 }
 
 function Table({ data, tab, chosen, toggle, choose }) {
   const all = data.jobs.every((job) => chosen.has(job.id));
   const shiftHeld = useRef(false);
   return html`<div class="scroller"><table class="rows"><caption class="hidden">Jobs</caption><thead><tr>
-    <th scope="col" class="tick"><input type="checkbox" aria-label="Select all rows" checked=${all} onChange=${() => choose(all ? new Set() : new Set(data.jobs.map((job) => job.id)))} /></th>
-    <th scope="col">State</th><th scope="col">Job</th><th scope="col">${STATES[tab]?.time ?? "When"}</th><th scope="col">Attempt</th><th scope="col">Took</th><th scope="col">Org</th><th scope="col">Source</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+    <th scope="col" class="tick">
+      <input type="checkbox" aria-label="Select all rows" checked=${all} onChange=${() => choose(all ? new Set() : new Set(data.jobs.map((job) => job.id)))} /></th>
+    <th scope="col">State</th><th scope="col">Job</th><th scope="col">${STATES[tab]?.time ?? "When"}</th>
+      <th scope="col">Attempt</th><th scope="col">Took</th><th scope="col">Org</th><th scope="col">Source</th>
+      <th scope="col"><span class="hidden">Actions</span></th></tr></thead>
     <tbody>${data.jobs.map((job) => html`<tr key=${job.id} data-row class=${`${chosen.has(job.id) ? "chosen" : ""} ${data.gone.includes(job.id) ? "gone" : ""}`}>
-      <td class="tick"><input type="checkbox" data-key="x" aria-label=${`Select ${job.job_type} ${short(job.id)}`} checked=${chosen.has(job.id)} onClick=${(event) => (shiftHeld.current = event.shiftKey, toggle(job.id, event.shiftKey))} /></td>
-      <td class="state"><${Badge} status=${job.status} />${data.gone.includes(job.id) && html`<small class="muted">left this list</small>`}</td>
-      <td class="job"><a data-open href=${href(["jobs", job.id])}>${job.job_type}</a>${job.priority > 0 && html` <span class="tag" title=${`Priority ${job.priority}`}>P${job.priority}</span>`}
-        ${["failed", "dead_letter"].includes(job.status) && job.last_error ? html`<div class="second wrong">${firstLine(job.last_error)}</div>` : html`<div class="second">${summary(job.payload) || " "}</div>`}</td>
+      <td class="tick">
+        <input type="checkbox" data-key="x" aria-label=${`Select ${job.job_type} ${short(job.id)}`} checked=${chosen.has(job.id)} onClick=${(event) => (shiftHeld.current = event.shiftKey, toggle(job.id, event.shiftKey))} /></td>
+      <td class="state">
+        <${Badge} status=${job.status} />${data.gone.includes(job.id) && html`<small class="muted">left this list</small>`}</td>
+      <td class="job">
+        <a data-open href=${href(["jobs", job.id])}>${job.job_type}</a>
+          ${job.priority > 0 && html` <span class="tag" title=${`Priority ${job.priority}`}>P${job.priority}</span>`}
+        ${["failed", "dead_letter"].includes(job.status) && job.last_error ? html`<div class="second wrong">
+          ${firstLine(job.last_error)}</div>` : html`<div class="second">${summary(job.payload) || " "}</div>`}</td>
       <td class="when"><${When} job=${job} /></td>
       <td class="attempt"><${Attempts} job=${job} /></td><td class="took">${took(job)}</td>
       <td class="org">${job.org_id}</td><td class="source">${source(job)}</td>
@@ -163,7 +183,8 @@ export function When({ job }) {
 
 export function Attempts({ job }) {
   const begun = job.attempts + (job.status === "completed" || (job.status === "in_progress" && job.runs.length) ? 1 : 0);
-  if (job.max_attempts === null) return html`<span class="muted" title="Its handler says how many attempts it has, when it begins">${begun || "–"}</span>`;
+  if (job.max_attempts === null) return html`<span class="muted" title="Its handler says how many attempts it has, when it begins">
+    ${begun || "–"}</span>`;
   return html`<span class="number" title=${`${begun} of ${job.max_attempts} attempts`}>${begun}/${job.max_attempts}</span>`;
 }
 

@@ -8,6 +8,7 @@ import { Action, Command, Heading, Problem, Skeleton, Time, attempt, href, live,
 
 const SILENT_AFTER = 2 * MINUTE;
 const LOOKED_AT = 200;
+const FRESH = 5000;
 /** Seconds for which the dearer parts are good enough. */
 const KEEP = { schedules: 60, errors: 300 };
 const kept = new Map();
@@ -21,15 +22,21 @@ async function lately(name, manual, ask) {
   return answer;
 }
 
+/** Where this is, as the sign-in heard it a moment ago, or anew. */
+function about() {
+  const known = session.value.about;
+  return now() - Date.parse(known.now) < FRESH ? { data: known, units: 0 } : get("about");
+}
+
 async function look({ manual }) {
   const answers = await Promise.all([
-    get("about"), stats(manual), get("jobs", { state: "live", limit: LOOKED_AT }), get("reservation"),
+    about(), stats(manual), get("jobs", { state: "live", limit: LOOKED_AT }), get("reservation"),
     lately("schedules", manual, () => get("schedules", { recent: 30 })),
   ]);
-  const [about, counts, jobs, reservation, schedules] = answers.map((answer) => answer.data);
-  session.set({ about });
+  const [told, counts, jobs, reservation, schedules] = answers.map((answer) => answer.data);
+  session.set({ about: told });
   return {
-    data: { about, counts, countedAt: answers[1].at, live: jobs, reservation, schedules: schedules.schedules, manual },
+    data: { about: told, counts, countedAt: answers[1].at, live: jobs, reservation, schedules: schedules.schedules, manual },
     units: answers.reduce((sum, { units }) => sum + units, 0),
   };
 }
@@ -86,14 +93,17 @@ function Health({ data, errors }) {
   });
   const [state, sentence] = said.split("|");
   const kind = state.startsWith("Healthy") ? "good" : state.startsWith("Not") ? "bad" : "warn";
-  return html`<p class=${`health ${kind}`}><${Icon} name=${kind === "good" ? "circle-check" : "triangle-alert"} size=${20} /><span><strong>${state}</strong> ${sentence}</span></p>`;
+  return html`<p class=${`health ${kind}`}>
+    <${Icon} name=${kind === "good" ? "circle-check" : "triangle-alert"} size=${20} /><span>
+    <strong>${state}</strong> ${sentence}</span></p>`;
 }
 
 export default function Overview() {
   const view = useView("overview", look, { every: 15 });
   const { data, error } = view;
   const errors = useErrors(data);
-  if (!data) return html`<${Heading} title="Overview" />${error ? html`<${Problem} error=${error} retry=${view.reload} what="The overview could not be loaded" />` : html`<${Skeleton} />`}`;
+  if (!data) return html`<${Heading} title="Overview" />
+    ${error ? html`<${Problem} error=${error} retry=${view.reload} what="The overview could not be loaded" />` : html`<${Skeleton} />`}`;
   const { counts, countedAt, live: page, schedules, about } = data;
   const { found } = needs(data, errors);
   const from = now();
@@ -104,12 +114,23 @@ export default function Overview() {
     <${Heading} title="Overview" />
     ${error && html`<${Problem} error=${error} retry=${view.reload} what="The overview could not be refreshed; this is what it was" />`}
     <${Health} ...${{ data, errors }} />
-    ${found.length > 0 && html`<section class="card needs"><h2>Needs attention <span class="number">${found.length}</span></h2><ul>${found.map(({ text, to, more }) => html`<li><${Icon} name="triangle-alert" /><a href=${to}>${text}</a>${more && html`<span class="muted"><${Time} at=${more} /></span>`}</li>`)}</ul></section>`}
-    <section aria-label="Jobs by state" class="tiles">${Object.entries(STATES).map(([state, { word, icon }]) => html`<a class=${`tile ${state}`} href=${href(["jobs"], { state })}><span><${Icon} name=${icon} /> ${state === "failed" ? "failed, will retry" : word}</span><strong>${count(counts.by_status[state], counts.truncated)}</strong></a>`)}</section>
-    <p class="muted small">Counted <${Time} at=${new Date(countedAt).toISOString()} say=${(at) => relative(at, Date.now())} />${counts.truncated ? "; counting stops at 1,000 of a kind to save reads" : ""}. Finished jobs are kept for ${about.settings.retention_days} days.</p>
-    ${empty && !schedules.length ? html`<section class="card"><h2>Enqueue the first job</h2><pre class="code">queue = JobQueue.from_env()
-queue.enqueue("email.send", {"to": "ada@example.com"})</pre><${Command} line=${command("jobs", "enqueue", "email.send", "--payload", '{"to": "ada@example.com"}')} label="Or" /></section>` : html`
-    <div class="columns wide-left"><section class="card"><${Coming} jobs=${waiting.map((job) => job.scheduled_for)} slots=${slots.map((schedule) => schedule.next_run_at)} from=${from} more=${Boolean(page.cursor)} /></section>
+    ${found.length > 0 && html`<section class="card needs">
+      <h2>Needs attention <span class="number">${found.length}</span></h2>
+      <ul>${found.map(({ text, to, more }) => html`<li><${Icon} name="triangle-alert" />
+      <a href=${to}>${text}</a>${more && html`<span class="muted">
+      <${Time} at=${more} /></span>`}</li>`)}</ul></section>`}
+    <section aria-label="Jobs by state" class="tiles">
+      ${Object.entries(STATES).map(([state, { word, icon }]) => html`<a class=${`tile ${state}`} href=${href(["jobs"], { state })}>
+      <span><${Icon} name=${icon} /> ${state === "failed" ? "failed, will retry" : word}</span>
+      <strong>${count(counts.by_status[state], counts.truncated)}</strong></a>`)}</section>
+    <p class="muted small">Counted <${Time} at=${new Date(countedAt).toISOString()} say=${(at) => relative(at, Date.now())} />
+      ${counts.truncated ? "; counting stops at 1,000 of a kind to save reads" : ""}. Finished jobs are kept for ${about.settings.retention_days} days.</p>
+    ${empty && !schedules.length ? html`<section class="card"><h2>Enqueue the first job</h2>
+      <pre class="code">queue = JobQueue.from_env()
+queue.enqueue("email.send", {"to": "ada@example.com"})</pre>
+  <${Command} line=${command("jobs", "enqueue", "email.send", "--payload", '{"to": "ada@example.com"}')} label="Or" /></section>` : html`
+    <div class="columns wide-left"><section class="card">
+      <${Coming} jobs=${waiting.map((job) => job.scheduled_for)} slots=${slots.map((schedule) => schedule.next_run_at)} from=${from} more=${Boolean(page.cursor)} /></section>
       <${Next} ...${{ waiting, slots }} /></div>`}
     <${Command} line=${command("stats")} /></div>`;
 }
@@ -119,7 +140,10 @@ function Next({ waiting, slots }) {
     ...waiting.map((job) => ({ at: job.scheduled_for, key: job.id, to: href(["jobs", job.id]), name: job.job_type, more: summary(job.payload, 40) || short(job.id), run: null })),
     ...slots.map((schedule) => ({ at: schedule.next_run_at, key: schedule.name, to: href(["schedules", schedule.name]), name: schedule.name, more: `schedule · ${schedule.cron_words ?? schedule.cron}`, run: schedule.name })),
   ].sort((one_, other) => Date.parse(one_.at) - Date.parse(other.at)).slice(0, 10);
-  return html`<section class="card"><h2>Next runs</h2>${rows.length ? html`<ul class="next-runs">${rows.map((row) => html`<li key=${row.key} data-row><span class="at"><${Time} at=${row.at} say=${(at) => (Date.parse(at) < now() - 1000 ? `due ${relative(at)}` : relative(at))} /></span>
+  return html`<section class="card">
+    <h2>Next runs</h2>${rows.length ? html`<ul class="next-runs">${rows.map((row) => html`<li key=${row.key} data-row>
+    <span class="at">
+    <${Time} at=${row.at} say=${(at) => (Date.parse(at) < now() - 1000 ? `due ${relative(at)}` : relative(at))} /></span>
     <span class="what"><a data-open href=${row.to}>${row.name}</a><span class="second">${row.more}</span></span>
     <${RunNow} row=${row} /></li>`)}</ul>` : html`<p class="muted">Nothing waits.</p>`}</section>`;
 }
