@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dynajobs import JobQueue, Settings, Status
+from tests.support.calling import Caller, over_http
 from tools.local import command, scratch
 from tools.local.emulator import Emulator, free_port
 from tools.local.layout import ROOT, Layout
@@ -93,7 +94,7 @@ def test_the_summary_says_how_to_go_on(running: Run) -> None:
 
 def test_the_pointer_leads_to_a_stack_that_works(running: Run) -> None:
     pointer = json.loads(running.layout.pointer.read_text())
-    assert set(pointer) == {"endpoint", "region", "table", "poller"}
+    assert set(pointer) == {"endpoint", "region", "table", "poller", "url", "token", "read_token"}
     assert pointer["endpoint"] == f"http://127.0.0.1:{running.port}"
     assert running.layout.pointer.stat().st_mode & 0o777 == 0o600
     emulator = Emulator(layout=running.layout, port=running.port)
@@ -106,6 +107,39 @@ def test_the_pointer_leads_to_a_stack_that_works(running: Run) -> None:
     while not queue.get(job).status.finished and time.monotonic() < give_up_at:
         time.sleep(0.2)
     assert queue.get(job).status is Status.COMPLETED
+
+
+def test_the_page_and_the_api_are_where_the_pointer_says(running: Run) -> None:
+    pointer = json.loads(running.layout.pointer.read_text())
+    api = Caller(over_http(pointer["url"]), pointer["token"], pointer["read_token"])
+
+    page = api("GET", "/", token=None)
+    assert page.status == 200 and "<title>dynajobs" in page.text
+    assert api.ok("GET", "/api/admin/about")["table"] == pointer["table"]
+    assert api("POST", "/api/jobs/tick", token=pointer["read_token"]).status == 403
+    for part in (pointer["url"], pointer["token"], pointer["read_token"]):
+        assert part in running.said
+
+
+def test_the_page_has_something_to_show(running: Run) -> None:
+    pointer = json.loads(running.layout.pointer.read_text())
+    api = Caller(over_http(pointer["url"]), pointer["token"], pointer["read_token"])
+
+    give_up_at = time.monotonic() + 90
+    while True:
+        schedules = {
+            each["name"]: each for each in api.ok("GET", "/api/admin/schedules", recent=10)["schedules"]
+        }
+        outcomes = {run["outcome"] for run in schedules["hourly-sync"]["recent"]}
+        groups = api.ok("GET", "/api/admin/errors")["groups"]
+        if {"missed", "completed"} <= outcomes and len(groups) >= 3:
+            break
+        assert time.monotonic() < give_up_at, (outcomes, groups)
+        time.sleep(0.5)
+    assert {"fragile-import", "night-report", "slow-cleanup"} <= set(schedules)
+    assert [each["name"] for each in api.ok("GET", "/api/admin/templates")["templates"]] == ["weekly-summary"]
+    assert len(api.ok("GET", "/api/admin/jobs", state="pending")["jobs"]) >= 7
+    assert len(api.ok("GET", "/api/admin/audit")["entries"]) >= 8
 
 
 def test_finished_jobs_are_forgotten_in_time(running: Run) -> None:

@@ -18,6 +18,7 @@ from tools.local.api import access
 from tools.local.console import Console
 from tools.local.demo import Demonstration
 from tools.local.emulator import REGION, Emulator
+from tools.local.furniture import furnish
 from tools.local.layout import ROOT, TOOLS, Layout
 from tools.local.poller import poll
 from tools.local.stack import Stack, runtime
@@ -91,6 +92,7 @@ def serve(options: argparse.Namespace, layout: Layout, console: Console, undo: E
     pointer.write(layout.pointer, where | entrance)
     declare(emulator, table)
     demonstrate(console, emulator, table, poller)
+    furnish(JobQueue(table, client=emulator.client("dynamodb"), settings=Settings()))
     summarise(console, emulator, table, entrance, keep=options.keep)
     wait(emulator)
 
