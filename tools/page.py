@@ -54,7 +54,7 @@ def showing(port: int = 0) -> Iterator[str]:
     running = engines.start(engines.DYNOXIDE)
     client = engines.client(running)
     create_lasting_table(client, "shop-jobs")
-    queue = Showcase(client, "shop-jobs").live_on()
+    queue = Showcase(client, "shop-jobs", note="shop-42").live_on()
     with serving(handler_of(queue), port) as url:
         yield url
     running.stop()

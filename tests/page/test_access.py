@@ -34,7 +34,7 @@ def addresses(stage: Stage) -> dict[str, str]:
         "a schedule": "/schedules/crm-sync",
         "an editor": "/schedules/night-digest/edit",
         "templates": "/templates",
-        "a template": "/templates/unsafe",
+        "a template": "/templates/import-note",
         "settings": "/settings",
     }
 

@@ -216,7 +216,7 @@ def test_markup_in_any_text_stays_text(visitor: Visitor) -> None:
     )
     with queue.reserve(SCRIPT):
         known = f"/ /jobs?state=dead_letter /jobs/{unsafe.id} /errors /errors/{unsafe.fingerprint} /schedules"
-        known += " /schedules/unsafe /schedules/unsafe/edit /templates /templates/unsafe /settings"
+        known += " /schedules/unsafe /schedules/unsafe/edit /templates /templates/import-note /settings"
         markup = quote("<img src=x>")
         unknown = f"/jobs?type={markup} /jobs/{markup} /schedules/{markup} /templates/{markup} /{markup}"
         page = visitor.page

@@ -37,7 +37,9 @@ def deployed(handler: Handler) -> Handler:
 class Showcase:
     """A day and a half of a queue, ending now; `queue` then goes on with the real clock."""
 
-    def __init__(self, client: Any, table: str) -> None:
+    def __init__(self, client: Any, table: str, note: str = SCRIPT) -> None:
+        """`note` is what stands in every text that people write."""
+        self.note = note
         self.now = datetime.now(UTC).replace(microsecond=0)
         start = self.now - timedelta(hours=HOURS)
         self.clock = Clock(start.replace(minute=start.minute // 10 * 10, second=0))
@@ -141,7 +143,7 @@ class Showcase:
             if payload.get("sku"):
                 raise LookupError(f"no product with the number {payload['sku']}")
             if payload.get("note"):
-                raise RuntimeError(SCRIPT)
+                raise RuntimeError(self.note)
             return {"rows": self.random.randrange(10, 900)}
 
         @jobs.handler("image.resize")
@@ -159,7 +161,7 @@ class Showcase:
             description="Greets who signs up.",
         )
         templates.create("month-end", "report.build", payload={"kind": "month", "format": "pdf"}, priority=2)
-        templates.create("unsafe", "orders.import", payload={"note": SCRIPT}, description=SCRIPT)
+        templates.create("import-note", "orders.import", payload={"note": self.note}, description=self.note)
         schedules.create(
             "crm-sync",
             "crm.sync",
@@ -190,7 +192,7 @@ class Showcase:
             payload={"to": "all"},
         )
         schedules.create("cleanup", "image.resize", cron="15 */3 * * *", catchup="all")
-        schedules.create("invoices", "report.build", cron="0 6 1 * *", description=SCRIPT, enabled=False)
+        schedules.create("invoices", "report.build", cron="0 6 1 * *", description=self.note, enabled=False)
 
     def _traffic(self, hours: float) -> None:
         queue, pick = self.queue, self.random
@@ -215,8 +217,8 @@ class Showcase:
         operator.jobs.cancel(cancelled.id)
         operator.schedules.disable("cleanup")
         operator.schedules.update("orders-import", description="From the shop's bucket.")
-        Operator(queue, Actor(SCRIPT[:100], "cli")).schedules.enable("cleanup")
-        queue.enqueue("orders.import", {"note": SCRIPT, SCRIPT: 1}, org_id=SCRIPT, max_attempts=1)
+        Operator(queue, Actor(self.note[:100], "cli")).schedules.enable("cleanup")
+        queue.enqueue("orders.import", {"note": self.note, self.note: 1}, org_id=self.note, max_attempts=1)
         queue.enqueue("report.build", {"kind": "week", "wait": True}, org_id="acme")
         queue.enqueue("crm.sync", {"broken": True, "page": 7}, org_id="globex", max_attempts=5)
 
