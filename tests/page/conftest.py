@@ -23,6 +23,7 @@ Visit = Callable[..., Visitor]
 expect.set_options(timeout=15_000)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/page/" in item.path.as_posix():
