@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from types import SimpleNamespace
@@ -58,7 +58,8 @@ def serving(handler: Handler, port: int = 0) -> Iterator[str]:
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(raw)
+                with suppress(ConnectionError):  # whoever asked has left
+                    self.wfile.write(raw)
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("do_"):  # any method: what is not done is for the function to say
