@@ -208,3 +208,40 @@ def test_health_says_when_the_poller_fell_silent(
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+def test_secrets_that_were_shown_as_masks_stay_what_they_are(local: Caller, moto_queue: JobQueue) -> None:
+    secret = {"password": "hunter2", "to": "ops", "hooks": [{"token": "t1"}]}
+    shown = local.ok("POST", TEMPLATES, {"name": "t", "job_type": "a", "payload": secret}, status=201)
+    assert shown["payload"] == {"password": "•••", "to": "ops", "hooks": [{"token": "•••"}]}
+
+    local.ok("PUT", f"{TEMPLATES}/t", {"payload": shown["payload"] | {"to": "sales"}})
+    local.ok(
+        "POST", SCHEDULES, {"name": "s", "job_type": "a", "cron": "@daily", "payload": secret}, status=201
+    )
+    local.ok("PUT", f"{SCHEDULES}/s", {"payload": shown["payload"] | {"password": "new"}})
+
+    assert moto_queue.templates.get("t").payload == secret | {"to": "sales"}
+    assert moto_queue.schedules.get("s").payload == secret | {"password": "new"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/admin/jobs", {"job_type": "a", "payload": {"password": "•••"}}),
+        ("POST", TEMPLATES, {"name": "new", "job_type": "a", "payload": {"password": "•••"}}),
+        ("PUT", f"{TEMPLATES}/t", {"payload": {"api_key": "•••"}}),
+        ("POST", f"{TEMPLATES}/t/enqueue", {"param_overrides": {"password": "•••"}}),
+        ("POST", SCHEDULES, {"name": "s", "job_type": "a", "cron": "@daily", "payload": {"pwd": "•••"}}),
+    ],
+)
+def test_a_mask_is_never_stored_in_a_secrets_place(
+    local: Caller, moto_queue: JobQueue, method: str, path: str, body: dict[str, Any]
+) -> None:
+    moto_queue.templates.create("t", "a")
+
+    assert (
+        "which stands for a value that is not shown"
+        in local.refused(method, path, body, status=422)["message"]
+    )
+    assert not moto_queue.list() and not moto_queue.schedules.list()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynajobs.job import Status
 from dynajobs.operating import bulk, groups, why
 from dynajobs.operating.audit import Audit
+from dynajobs.operating.masks import restored
 from dynajobs.operating.telling import told
 from dynajobs.views import job_view, page_view
 
@@ -42,6 +43,7 @@ class Jobs:
     def enqueue(self, job_type: str, payload: Any = None, **options: Any) -> View:
         """A new job, or the one that is there already (`created` says which)."""
         with self._audit.of("jobs.enqueue", job_type, **told(options)) as details:
+            payload = restored(payload, None, self._queue.settings.redact, "payload")
             job = self._queue.enqueue(job_type, payload, **options)
             details |= {"job_id": job.id, "created": job.created}
         return job_view(job, self._queue.settings)

@@ -8,7 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dynajobs import cron, keys
+from dynajobs.errors import InvalidJob, InvalidSchedule
 from dynajobs.operating.audit import Audit
+from dynajobs.operating.masks import restored
 from dynajobs.operating.telling import told
 from dynajobs.views import run_strip, runs_view, schedule_view
 
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from dynajobs.declared import Change
     from dynajobs.queue import JobQueue
     from dynajobs.registry import Registry
+    from dynajobs.schedule import Schedule
 
 View = dict[str, Any]
+_CONTENTS = frozenset({"payload", "param_overrides"})
 
 
 class Schedules:
@@ -43,11 +47,13 @@ class Schedules:
     def create(self, name: str, **arguments: Any) -> View:
         """A new one."""
         with self._audit.of("schedules.create", name, **told(arguments)):
-            return self._view(self._queue.schedules.add(name, arguments))
+            return self._view(self._queue.schedules.add(name, self._unmasked(arguments, None)))
 
     def update(self, name: str, **changes: Any) -> View:
         """Change what is given."""
         with self._audit.of("schedules.update", name, **told(changes)):
+            if _CONTENTS & changes.keys():
+                changes = self._unmasked(changes, self._queue.schedules.entry(name).schedule)
             return self._view(self._queue.schedules.update(name, **changes))
 
     def enable(self, name: str) -> View:
@@ -111,6 +117,18 @@ class Schedules:
             "per_day": round(week / 7, 2),
             "warnings": list(cron.warnings(parsed, now)),
         }
+
+    def _unmasked(self, arguments: dict[str, Any], old: Schedule | None) -> dict[str, Any]:
+        """With secrets that were only shown as masks."""
+        found = dict(arguments)
+        for name in _CONTENTS & found.keys():
+            try:
+                found[name] = restored(
+                    found[name], getattr(old, name, None), self._queue.settings.redact, name
+                )
+            except InvalidJob as error:
+                raise InvalidSchedule(str(error), field=name) from None
+        return found
 
     def _view(self, schedule: Any) -> View:
         return schedule_view(schedule, self._queue.settings)
