@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from tests.support import browser, deployment, engines, node
+from tests.support import browser as browser_support
+from tests.support import deployment, engines, node
 from tests.support.deployment import Deployment
 from tests.support.engines import DYNAMODB_LOCAL, DYNOXIDE, ENGINES, Engine, RunningEngine
 from tools.local import toolbox
@@ -40,7 +41,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missing = {engine.name: why for engine in ENGINES if (why := engine.why_missing())}
     if why := node.why_missing():
         missing["the end-to-end test of another language's SDK"] = why
-    if why := browser.why_missing() or engines.AXE.why_missing():
+    if why := browser_support.why_missing() or engines.AXE.why_missing():
         missing["the operators' page"] = why
     for tool in (toolbox.SAM, toolbox.MINISTACK):
         if any(tool.name in str(skipped.longrepr) for skipped in terminalreporter.stats.get("skipped", [])):
@@ -120,6 +121,23 @@ def stack(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dep
         yield deployed
     finally:
         deployed.emulator.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, for the tests that look at the page."""
+    from playwright.sync_api import sync_playwright
+
+    program = browser_support.program()
+    if program is None:
+        sentence = f"the page cannot be tested: {browser_support.why_missing()}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(sentence, pytrace=False)
+        pytest.skip(sentence)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=program, args=browser_support.ARGUMENTS)
+        yield launched
+        launched.close()
 
 
 def running(engine: Engine) -> Iterator[RunningEngine]:

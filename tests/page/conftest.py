@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from dynajobs.item import Item
 from dynajobs.queue import JobQueue
 from tests.page.stage import Stage, Visitor
-from tests.support import browser as browsers
 from tests.support import engines
 from tests.support.engines import AXE, RunningEngine
 from tests.support.serving import serving
@@ -29,20 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/page/" in item.path.as_posix():
             item.add_marker(pytest.mark.page)
             item.add_marker(pytest.mark.xdist_group("page"))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    program = browsers.program()
-    if program is None:
-        sentence = f"the page cannot be tested: {browsers.why_missing()}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(sentence, pytrace=False)
-        pytest.skip(sentence)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=program, args=browsers.ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="session")
