@@ -300,10 +300,12 @@ def test_drain_decides_about_every_slot_that_is_due(
     """Skipped slots make no jobs, and a look decides about a hundred."""
     concurrent_queue.schedules.create("s", "work", cron=MINUTELY, catchup="all", overlap="skip")
     clock.set(at(0, 1))
-    Poller(concurrent_queue, Delivery()).poll()  # claimed, and never begun
+    Poller(concurrent_queue, Delivery()).scheduler.look(clock())
+    [first] = concurrent_queue.list()
+    concurrent_queue.reschedule(first, delay=86400)  # it lives on, and no slot is run beside it
     clock.set(at(4, 30, 20))
-    drain(concurrent_queue, jobs, limit=1)
 
+    assert drain(concurrent_queue, jobs) == []
     assert concurrent_queue.schedules.get("s").next_run_at == at(4, 31)
 
 

@@ -256,6 +256,7 @@ def successor(job: Job) -> Job:
         group_id="group",
         schedule_name="daily",
         triggered_by="retry",
+        slot="active",
         template="letter",
         retry_of=job.id,
         shard=1,

@@ -97,6 +97,8 @@ def drain(queue: JobQueue, registry: Registry, *, advance: bool = False, limit: 
             looked_at = None if more else now
         seen = next(_claimable(queue, executor), None)
         if seen is None:
+            if looked_at is None:
+                continue
             idle += 1
             if not advance or idle > limit or not _advance(queue, scheduler):
                 break

@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Server
 
 from dynajobs.http.models import Health
-from dynajobs.http.routing import App
+from dynajobs.http.routing import MEANINGS, App
 from dynajobs.jsons import dump_json, load_json
 from dynajobs.version import VERSION
 
@@ -29,7 +29,10 @@ def document(app: App) -> str:
         schema["components"]["schemas"].pop(name, None)
     for path in schema["paths"].values():
         for operation in path.values():
-            operation["responses"].get("204", {}).pop("content", None)
+            responses = operation["responses"]
+            responses.get("204", {}).pop("content", None)
+            # The resolver describes its own answer to a fault, which nobody gets: ours is like the others.
+            responses["500"] = responses["503"] | {"description": MEANINGS[500]}
     schema["paths"]["/health"] = {"get": _health(schema)}
     return dump_json(schema)
 
