@@ -69,7 +69,7 @@ def test_a_schedule_is_made_run_and_deleted(stack: Deployment, visitor: Visitor,
 
 def test_what_is_served_says_what_it_may_load(stack: Deployment, visitor: Visitor) -> None:
     answers: list[Any] = []
-    visitor.page.on("response", answers.append)
+    visitor.page.on("response", lambda answer: answers.append(answer))
     visitor.go()
 
     page = next(each for each in answers if each.url == stack.entrance["url"])
